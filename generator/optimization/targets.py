@@ -191,7 +191,10 @@ class RewriteTarget(Target):
 
     async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
         documents = Documents(passages=example.passages)
-        query = await step.acall(documents, example.history, example.turn.query)
+        try:
+            query = await step.acall(documents, example.history, example.turn.query)
+        except Rejected as why:
+            return Outcome(0.0, "", f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
         lines = [_show(example), f"The query written:\n{query}", f"The query that people wrote:\n{example.query}"]
         return Outcome(compare_queries(example.turn.query, query, example.query), "", "\n".join(lines))
 

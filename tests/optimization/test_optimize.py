@@ -26,7 +26,7 @@ from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Samplin
 from generator.optimization.card import compare
 from generator.optimization.data import Example, find_groups, split_examples
 from generator.optimization.run import Optimization, Reflection, run_optimization
-from generator.optimization.targets import AnswerTarget, AskTarget, Outcome, compare_queries
+from generator.optimization.targets import AnswerTarget, AskTarget, Outcome, RewriteTarget, compare_queries
 from generator.optimize import COMMAND
 from generator.schema import Dialog, Passage, Usage, Verdict
 from judges.__main__ import COMMAND as judge
@@ -439,6 +439,14 @@ def test_a_split_takes_one_example_of_a_document_where_there_are_enough() -> Non
 )
 def test_a_query_is_compared_by_what_it_adds_and_keeps(query: str, score: float) -> None:
     assert compare_queries("When did they disband?", query, "When did the band of Zappa disband?") == score
+
+
+def test_a_rewrite_that_cannot_be_read_scores_nothing() -> None:
+    target, passages = RewriteTarget(), (make_passage("p", "Zappa's band disbanded in 1969."),)
+    turn = make_turn(2, query="When did they disband?")
+    shown = Example("1", "s", frozenset({"d"}), passages, said(("Who led the band?", "Zappa.")), turn, "", "When?")
+    outcome = Scripted(rewrite=["no", "no"]).run(lambda: target.attempt(target.step, shown, ("terms",)))
+    assert outcome.score == 0 and "The reply was refused: " in outcome.feedback
 
 
 def test_intervals_are_over_documents_and_unjudged_is_wrong() -> None:
