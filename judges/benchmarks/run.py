@@ -84,7 +84,7 @@ def _aggregate(settings: Evaluation, paths: Sequence[Path], configuration: str) 
 
 
 class Result(Record):
-    """The scores of a run so far, the number of turns with one, and why others have none."""
+    """The scores of a run so far, the number of turns with one, and why turns lack one."""
 
     scores: dict[str, Any]
     judged: int
@@ -186,15 +186,15 @@ class EvaluationRun(Session[Result]):
             judged, rated = self.benchmark.judged(dialog), self.benchmark.rated(dialog)
             assert dialog.context is not None
             ratings.setdefault(dialog.lm, {}).setdefault(dialog.context, []).extend(rated)
-            every += {one.turn: one for one in rated}.values()  # several metrics fail for the same reason
+            every += {(one.turn, one.reason): one for one in rated}.values()  # several metrics fail for the same reason
+            counts.update(scored=len({one.turn for one in rated if one.score is not None}))
             counts.update(dialogs=1, answers=len(judged), truncated=sum(turn.truncated for turn in judged))
             missing = sum(why_missing(turn) is not None for turn in judged)
             counts.update(without_answer=missing, empty=sum(not turn.answer for turn in judged) - missing)
         failures = count_reasons(every)
         scores = self._facts(store, counts) | (self.benchmark.score(ratings, self.settings.seed) if ratings else {})
         _write(self.folder, scores | {"complete": complete}, self.configuration)
-        judged_turns = len(every) - sum(failures.values())
-        return Result(scores=scores, judged=judged_turns, failures=failures, complete=complete)
+        return Result(scores=scores, judged=counts["scored"], failures=failures, complete=complete)
 
     def _facts(self, store: Store, counts: Mapping[str, int]) -> dict[str, Any]:
         """Return what was evaluated, how, and at what cost."""
@@ -222,7 +222,7 @@ class EvaluationRun(Session[Result]):
             self.benchmark.show(scores)
         print(f"{scores['lm_calls']} calls, {scores['tokens']['prompt']} prompt tokens", flush=True)
         for reason, count in result.failures.items():
-            note(f"{count} of {scores['answers']} answers have no score: {reason}")
+            note(f"{count} of {scores['answers']} answers lack a score: {reason}")
         if scores["empty"]:
             note(f"{scores['empty']} of {scores['answers']} answers are empty, and count as 0")
         if scores["truncated"]:

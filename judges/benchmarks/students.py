@@ -101,7 +101,7 @@ def run_students(settings: StudentsSettings) -> None:
         cells = [[name, *(_cell(found.get(metric, [])) for metric in metrics)] for name, found in rows.items()]
         counts = {name: _count(found) for name, found in rows.items()}
         if any(scored < of for scored, of in counts.values()):
-            header.append("answers with a score")
+            header.append("answers with all scores")
             cells = [[*row, "{} of {}".format(*counts[row[0]])] for row in cells]
         text = table(header, cells)
         settings.run_dir.mkdir(parents=True, exist_ok=True)
@@ -158,9 +158,9 @@ def read_scores(folders: Iterable[Path]) -> dict[str, list[Rated]]:
 
 
 def _count(found: Mapping[str, list[Rated]]) -> tuple[int, int]:
-    """Return how many answers have a score, and of how many: some may not have come."""
-    rated = next(iter(found.values()), [])
-    return sum(one.score is not None for one in rated), len(rated)
+    """Return how many answers have a score by each metric, and of how many: some may not have come."""
+    answers = list(zip(*found.values(), strict=True))
+    return sum(all(one.score is not None for one in by_metric) for by_metric in answers), len(answers)
 
 
 def _cell(rated: list[Rated]) -> str:

@@ -74,6 +74,19 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
     assert "| human | 0.750 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
 
 
+def test_an_answer_that_one_metric_did_not_score_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def take(step: Step) -> None:
+        made = {"label": "scored", "explanation": "", "model": "", "decides": False}
+        verdicts = (Verdict(judge="token_f1", score=0.5, **made), Verdict(judge="bert_recall", score=None, **made))
+        write_dialogs(step.result.parent / "dialogs.jsonl", make_dialog(make_turn(1, verdicts=verdicts)))
+
+    monkeypatch.setattr(students, "take", take)
+    of = settings(tmp_path, "zero_shot").model_copy(update={"human": (), "synthetic": ()})
+    (tmp_path / "zero_shot-1/answers").mkdir(parents=True)
+    students.run_students(of)
+    assert "| 0 of 1 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_the_untrained_model_answers_and_the_table_is_written(openai_server: OpenAIServer, tmp_path: Path) -> None:
     site = Answering(tmp_path)

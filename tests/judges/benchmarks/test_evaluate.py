@@ -176,7 +176,7 @@ def test_what_fails_is_counted_apart_and_lowers_nothing(site: Evaluating, openai
     assert scores["tasks"]["AR"]["score"] is None and scores["tasks"]["AR"]["unscored"] == 1
     assert scores["average"]["score"] == scores["tasks"]["SC"]["score"] == 6
     assert scores["reasons"]["no answer"] == 2
-    assert "2 of 6 answers have no score: no answer" in done.err
+    assert "2 of 6 answers lack a score: no answer" in done.err
 
 
 def test_a_judge_is_not_asked_about_an_answer_that_did_not_come(site: Evaluating, openai_server: OpenAIServer) -> None:
@@ -187,7 +187,7 @@ def test_a_judge_is_not_asked_about_an_answer_that_did_not_come(site: Evaluating
     assert done.code == 0, done.err
     scores = site.scores()
     (reason,) = scores["reasons"]
-    assert reason.startswith("no answer: ") and f"2 of 6 answers have no score: {reason}\n" in done.err
+    assert reason.startswith("no answer: ") and f"2 of 6 answers lack a score: {reason}\n" in done.err
     assert scores["without_answer"] == scores["unjudged"] == 2
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from generator.config.parts import build_choice
-from generator.errors import ConfigError, CorpusError
+from generator.errors import ConfigError, CorpusError, Rejected
 from generator.output.excerpts import excerpts
 from generator.schema import Dialog, Evidence, Verdict
 from judges.__main__ import COMMAND as JUDGE
 from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
+from judges.metrics import words
 from tests.corpora.test_orquac import BIRTH, question
 from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating
 from tests.support import openai_server as fake
@@ -154,7 +155,7 @@ def test_why_an_answer_is_missing_is_kept_and_said(site: Answering, openai_serve
     openai_server.faults = lambda number, body: fake.status(400, why) if len(chat(body)) == 3 else None
     done = site.run(openai_server, "context=own")
     assert done.code == 0, done.err
-    told = re.findall("1 of 3 answers have no score: (no answer: .+)", done.err)
+    told = re.findall("1 of 3 answers lack a score: (no answer: .+)", done.err)
     assert len(told) == 2 and "700" not in told[0]
     written = Dialog.model_validate_json((site.run_dir / "dialogs.jsonl").read_text(encoding="utf-8"))
     kept = [turn.verdicts[0].explanation for turn in written.turns]
@@ -166,6 +167,20 @@ def test_why_an_answer_is_missing_is_kept_and_said(site: Answering, openai_serve
         assert (file["answers"], file["empty"], file["without_answer"]) == (3, 0, 2)
     judged = Dialog.model_validate_json((again / "dialogs.jsonl").read_text(encoding="utf-8"))
     assert [turn.verdicts for turn in judged.turns] == [turn.verdicts for turn in written.turns]
+
+
+def test_a_metric_that_fails_beside_others_is_said(
+    site: Answering, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(response: str, reference: str) -> float:
+        raise Rejected("judge", "too long")
+
+    monkeypatch.setitem(words._AGAINST_REFERENCES, "token_f1", fail)
+    done = site.run(openai_server)
+    assert done.code == 0 and "3 of 3 answers lack a score: too long\n" in done.err
+    monkeypatch.setitem(words._AGAINST_REFERENCES, "token_f1", words.rouge_l)
+    monkeypatch.setitem(words._AGAINST_REFERENCES, "token_recall", fail)
+    assert site.run(openai_server, "fresh=true").code == 0, "the last metric alone says not whether any has scores"
 
 
 def test_answers_that_are_judged_again_have_the_same_scores(site: Answering, openai_server: OpenAIServer) -> None:
