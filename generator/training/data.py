@@ -60,7 +60,7 @@ class Pair(NamedTuple):
 
     Attributes:
         messages: the chat, `role` and `content`; the last one is the response.
-        documents: those of its dialog, the one that it began with first.
+        documents: those of its dialog, the one that it began with first; the dialog's id if it has none.
         texts: what its passages say, as hashes: publishers have several ids for one passage.
         validation: whether its dialog is of the validation split.
     """
@@ -161,7 +161,7 @@ def _pairs(dialog: Dialog, settings: Finetuning) -> Iterator[Pair]:
         messages = [m.model_dump() for m in chat]
         messages[-1]["content"] = messages[-1]["content"].strip()  # white space before it merges with the prompt's end
         texts = tuple(hashlib.sha256(" ".join(p.text.split()).encode()).hexdigest()[:16] for p in grounding)
-        yield Pair(messages, dialog.document_ids or ("",), texts, dialog.split == "validation")
+        yield Pair(messages, dialog.document_ids or (dialog.id,), texts, dialog.split == "validation")
 
 
 def has_training(folder: Path, identity: Mapping[str, Any], fresh: bool = False) -> bool:

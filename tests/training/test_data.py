@@ -130,6 +130,13 @@ def test_rows_of_two_datasets_without_documents_are_apart(tmp_path: Path) -> Non
     assert (len(training), len(validation)) == (30 + 40, 10 + 5)
 
 
+def test_dialogs_without_documents_are_apart(tmp_path: Path) -> None:
+    training, validation = drawn(
+        settings(tmp_path, [dialog(n, "correct", passages=(), document_ids=()) for n in range(8)])
+    )
+    assert (len(training), len(validation)) == (6, 2)
+
+
 def test_a_passage_of_two_ids_is_on_one_side(tmp_path: Path) -> None:
     texts = [f"Passage {n // 2} says this." for n in range(16)]
     dialogs = [
