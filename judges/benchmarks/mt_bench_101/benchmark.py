@@ -49,7 +49,7 @@ class MtBench101(RatedBenchmark):
         return Question(task.rubric(), item.passages, history, reference)
 
     def score(self, ratings: Ratings, seed: int) -> dict[str, Any]:
-        """Return the scores of a model: those of its first context, and of another one under its name.
+        """Return the scores of a model: those of `golden`, or else `own`, and of `own` beside it under its name.
 
         Several models stand by name under `models`.
         """
@@ -57,7 +57,7 @@ class MtBench101(RatedBenchmark):
         for model, by_context in ratings.items():
             first, *others = (
                 (context, score_dialogs(rated, self.kinds, seed).model_dump(mode="json"))
-                for context, rated in by_context.items()
+                for context, rated in sorted(by_context.items())
             )
             blocks[model] = {"context": first[0], **first[1], **dict(others)}
         return blocks.popitem()[1] if len(blocks) == 1 else {"models": blocks}

@@ -130,6 +130,16 @@ def test_with_its_own_history_the_model_sees_what_it_said(site: Evaluating, open
     assert dialogs[0].turns[1].other_answers == ("It is 9 m.",) and dialogs[0].turns[0].answer == "It is 40 m tall."
 
 
+def test_answers_after_both_kinds_of_history_are_scored_in_one_order(
+    site: Evaluating, openai_server: OpenAIServer
+) -> None:
+    openai_server.responder = reply
+    write_dialogs(site.input, item("AR", "a", context="own"), item("AR", "b", context="golden"))
+    assert {"golden", "own"} <= set(site.run(openai_server).out.split())
+    scores = site.scores()
+    assert scores["context"] == "golden" and scores["own"]["average"]["score"]
+
+
 @pytest.mark.parametrize(
     ("text", "score"),
     [
