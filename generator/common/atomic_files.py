@@ -22,6 +22,18 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+def make_folder(folder: Path, setting: str = "run_dir") -> None:
+    """Make a folder, with those above it, unless it is there.
+
+    Raises:
+        RunError: it can't be made; the message names the setting.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{setting}={folder}: can't be made ({describe(error)}); set another {setting}") from error
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file, completely or not at all; see `atomic_write`."""
     with atomic_write(path) as file:

@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import atomic_write, make_folder
 from generator.common.console import note
 from generator.errors import ConfigError, describe
 from generator.training.data import Finetuning, Pair, has_training, identify_training
@@ -36,6 +36,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     Raises:
         ConfigError: the model can't be loaded, or the folder holds another training.
         CorpusError: too few pairs are short enough.
+        RunError: the folder can't be made.
     """
     student, folder = settings.student, settings.folder
     identity = identify_training(settings, read)
@@ -60,7 +61,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     training, validation = map(_to_rows, draw_pairs(settings, read, measure, positions))
     if settings.fresh and folder.exists():
         shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     counts = {"pairs": len(training), "validation_pairs": len(validation)}
     with atomic_write(folder / "student.json") as file:
         file.write(json.dumps({"settings": identity, **counts}, indent=2) + "\n")

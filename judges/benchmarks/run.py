@@ -18,7 +18,7 @@ import dspy
 from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
-from generator.common.atomic_files import write_lines, write_text
+from generator.common.atomic_files import make_folder, write_lines, write_text
 from generator.common.console import note
 from generator.config.job import Job, RunFailed, load_named
 from generator.config.parts import identify
@@ -77,7 +77,7 @@ def _aggregate(settings: Evaluation, paths: Sequence[Path], configuration: str) 
             raise CorpusError(f"judgments={path}: {min(twice)} was judged in another one, too; give one of the two")
         ratings |= found
     scores = benchmark.score(ratings, settings.seed)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     _write(folder, {"benchmark": benchmark.name, "judgments": list(map(str, paths)), **scores}, configuration)
     benchmark.show(scores)
     print(f"run folder: {folder}", flush=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import atomic_write, make_folder
 from generator.common.console import note
 from generator.config.job import Job, RunFailed
 from generator.config.parts import plain, validate
@@ -69,7 +69,7 @@ def compare(cfg: DictConfig, job: Job) -> None:
 
     Raises:
         ConfigError: a setting is wrong.
-        RunFailed: see `run_students`.
+        RunError, RunFailed: see `run_students`.
     """
     run_students(validate(StudentsSettings, "", plain(cfg)))
 
@@ -79,6 +79,7 @@ def run_students(settings: StudentsSettings) -> None:
 
     Raises:
         ConfigError: there is no such set.
+        RunError: the folder can't be made.
         RunFailed: a step ended with an error.
     """
     rows: dict[str, dict[str, list[Rated]]] = {}
@@ -86,6 +87,7 @@ def run_students(settings: StudentsSettings) -> None:
     data = dict.fromkeys(str(path) for _, steps in plan for step in steps for path in step.settings.get("data", ()))
     for path in data:
         next(dialog_set(path, None).dialogs(1))  # before hours of training for other sets
+    make_folder(settings.run_dir)
     for name, steps in plan:
         trained = None
         for step in steps:
@@ -104,7 +106,6 @@ def run_students(settings: StudentsSettings) -> None:
             header.append("answers with all scores")
             cells = [[*row, "{} of {}".format(*counts[row[0]])] for row in cells]
         text = table(header, cells)
-        settings.run_dir.mkdir(parents=True, exist_ok=True)
         with atomic_write(settings.run_dir / "table.md") as file:
             file.write(text + "\n")
     print(text)

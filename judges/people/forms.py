@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from generator.common.atomic_files import write_lines, write_text
+from generator.common.atomic_files import make_folder, write_lines, write_text
 from generator.config.settings import near_duplicates
 from generator.dialogs.marks import Mark, Marks, fingerprint
-from generator.errors import ConfigError, RunError, describe
+from generator.errors import ConfigError
 from generator.output.html.page import write_report
 from generator.report_sets import report_set
 from generator.schema import TASK, UNLABELLED, Dialog, Hit, Turn
@@ -36,11 +36,8 @@ def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) 
     made = [path for path in (folder, key_file) if path.is_file() or (path.is_dir() and any(path.iterdir()))]
     if made:
         raise ConfigError(f"{made[0]}: exists already, and people may be judging by it; set another output")
-    try:
-        for path in (folder, key_file.parent):
-            path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"output={folder}: can't be made ({describe(error)}); set another output") from error
+    make_folder(folder, "output")
+    make_folder(key_file.parent, "key")
     written = []
     for annotator in key.annotators or ("",):
         own = [each for each in drawn if not annotator or annotator in each.item.annotators]

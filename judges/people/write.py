@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from generator.common.atomic_files import atomic_write
+from generator.common.atomic_files import atomic_write, make_folder
 from generator.dialogs.columns import PERSON
 from generator.dialogs.filter import filter_pairs, parse_filter
 from generator.errors import ConfigError, RunError, describe
@@ -94,10 +94,7 @@ def write_judged(
     kept = total = 0
     for place, (source, name) in enumerate(zip(key.sources, names, strict=True)):
         own = folder / name if len(names) > 1 else folder
-        try:
-            own.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"run_dir={own}: can't be made ({describe(error)}); set another run_dir") from error
+        make_folder(own)
         with atomic_write(own / "dialogs.jsonl") as dialogs, atomic_write(own / "drops.jsonl") as drops:
             for dialog in judged.add(place, source.open().dialogs(), published):
                 dialogs.write(f"{dialog.model_dump_json()}\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from generator.errors import ConfigError, CorpusError
+from generator.errors import ConfigError, CorpusError, RunError
 from generator.schema import Verdict
 from judges.benchmarks import students
 from judges.benchmarks.settings import StudentsSettings
@@ -68,6 +68,9 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
         students.run_students(of.model_copy(update={"human": ("nowhere",)}))
     assert len(taken) == 4, "what is wrong is said before anything is trained"
     trained = tmp_path / "human-1/student/result.json"
+    with pytest.raises(RunError, match="run_dir=/dev/null/x: can't be made"):
+        students.run_students(of.model_copy(update={"run_dir": Path("/dev/null/x")}))
+    assert len(taken) == 4
     os.utime(trained, (time() + 9, time() + 9))
     students.run_students(of)
     assert taken[-1] == ("judges.evaluate", True)

@@ -340,5 +340,8 @@ def test_judgments_of_others_are_aggregated(tmp_path: Path) -> None:
 def test_judgments_that_can_not_be_read_are_one_line(tmp_path: Path) -> None:
     line = {"task": "TS", "id": 1, "turn": 1, "score": 9}
     assert "there twice" in judgments(tmp_path, line, line).error
+    (tmp_path / "out").touch()
+    assert "run_dir" in judgments(tmp_path, line).error
+    (tmp_path / "out").unlink()
     assert "score" in judgments(tmp_path, line | {"score": 11}).error
     assert "no file for the task 'ZZ'" in judgments(tmp_path, line | {"task": "ZZ"}).error
