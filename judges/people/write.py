@@ -50,7 +50,9 @@ def read_key(path: Path | None, inputs: Sequence[str], annotations: Sequence[Pat
 def source_names(key: Key) -> list[str]:
     """Return a short name for each set."""
     names = distinct_names([source.path.removesuffix("/") for source in key.sources])
-    return [name.replace("/", "-").split(".json")[0] for name in names]
+    full = [name.replace("/", "-") for name in names]
+    short = [name.split(".json")[0] for name in full]
+    return short if len(set(short)) == len(set(full)) else full
 
 
 def check_filter(text: str, judged: Judged) -> None:

@@ -18,6 +18,9 @@ from generator.schema import Dialog, Verdict
 from generator.statistics import COMMAND as statistics
 from judges.__main__ import COMMAND as judge
 from judges.human import COMMAND
+from judges.people.sample import Item, Key, Source
+from judges.people.write import source_names
+from taxonomy import read_criteria
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer
@@ -368,6 +371,15 @@ def test_marks_of_two_models_on_dialogs_with_the_same_ids_stay_apart(tmp_path: P
     assert done.code == 0
     labels = [verdicts_of(tmp_path / "p" / one.name)["secret-1", 1]["human:ann:correctness"].label for one in sets]
     assert labels == ["yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"), [(["x/d.json", "x/d.jsonl"], ["d.json", "d.jsonl"]), (["x/a.jsonl", "run/"], ["a", "run"])]
+)
+def test_each_set_has_a_name_of_its_own(paths: list[str], names: list[str]) -> None:
+    sources, items = tuple(Source(path=path) for path in paths), (Item(id="i", source=0, dialog="d"),)
+    key = Key(unit="pairs", seed=0, strata=(), sources=sources, criteria=read_criteria(), items=items)
+    assert source_names(key) == names
 
 
 def test_what_people_said_goes_back_into_the_run(openai_server: OpenAIServer, tmp_path: Path) -> None:
