@@ -146,16 +146,20 @@ def test_the_stored_configuration_of_a_run_will_do(site: Site, openai_server: Op
     assert row(done)[0] > 5 * site.summary()["lm_calls"]
 
 
-def test_money_is_tokens_times_the_price_of_each_stages_model(site: Site, openai_server: OpenAIServer) -> None:
+@pytest.mark.parametrize(("more", "read"), [({}, 0.01), ({"cache_read_input_token_cost": 0}, 0)])
+def test_money_is_tokens_times_the_price_of_each_stages_model(
+    more: dict[str, float], read: float, site: Site, openai_server: OpenAIServer
+) -> None:
     prices = site.folder / "prices.json"
     free = {"input_cost_per_token": 0, "output_cost_per_token": 0}
     table = {"test-model": {"input_cost_per_token": 0.01, "output_cost_per_token": 0.02}, "judge": free, "user": free}
+    table["test-model"] |= more
     prices.write_text(json.dumps(table), encoding="utf-8")
     others = [f"{name}.lm{rest}" for name in ("judge", "user") for rest in ("=openai", f".model={name}")]
     done = estimate(site, openai_server, "dialogs=10", *others, "user.rewording=true", f"prices={prices}")
     stages = [row(done, stage) for stage in ("rewrite", "answer", "evidence")]
     assert row(done, "reword") and row(done, "ask")
-    money = sum(0.01 * (computed + cached) + 0.02 * completion for _, computed, cached, completion in stages)
+    money = sum(0.01 * computed + read * cached + 0.02 * completion for _, computed, cached, completion in stages)
     (found,) = re.findall(r"^money +\$([\d,.]+)", done.out, re.MULTILINE)
     assert float(found.replace(",", "")) == pytest.approx(money, rel=0.001)
 

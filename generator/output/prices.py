@@ -68,7 +68,7 @@ class PriceTable:
     def find(self, endpoint: Endpoint) -> Price | None:
         """Return the price of an endpoint's model; None if the table has none. A model in this process costs nothing.
 
-        The provider is told by the address. A name in the table stands for itself, whatever the address.
+        The provider is recognised by its address. A name in the table stands for itself, whatever the address.
 
         Raises:
             ConfigError: what the table says of it isn't a price.
@@ -83,7 +83,8 @@ class PriceTable:
                 continue
             try:
                 prompt, completion = float(entry["input_cost_per_token"]), float(entry["output_cost_per_token"])
-                cached = float(entry.get("cache_read_input_token_cost") or prompt)
+                read = entry.get("cache_read_input_token_cost")
+                cached = prompt if read is None else float(read)
             except KeyError:  # an entry such as an embedding model's
                 continue
             except (TypeError, ValueError, AttributeError) as error:
