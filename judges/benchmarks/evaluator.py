@@ -69,7 +69,9 @@ class Evaluator:
             answered = turn.model_copy(update=update)
             for metric in self.benchmark.judges if turn.turn in scored else ():
                 if (why := missing.get(turn.turn)) is not None:
-                    verdicts.append(Verdict(judge=metric.name, label=UNJUDGED, explanation=why, model=""))
+                    verdicts.append(
+                        Verdict(judge=metric.name, label=UNJUDGED, explanation=why, model="", decides=False)
+                    )
                 else:
                     verdicts.append(await metric.judge((), (), self.benchmark.compared(answered)))
             turns.append(answered.model_copy(update={"verdicts": tuple(verdicts)}))

@@ -159,6 +159,7 @@ def test_why_an_answer_is_missing_is_kept_and_said(site: Answering, openai_serve
     assert len(told) == 2 and "700" not in told[0]
     written = Dialog.model_validate_json((site.run_dir / "dialogs.jsonl").read_text(encoding="utf-8"))
     kept = [turn.verdicts[0].explanation for turn in written.turns]
+    assert not any(verdict.decides for turn in written.turns for verdict in turn.verdicts)
     assert why in kept[1] and [text.partition("\n")[0] for text in kept[1:]] == told
     again = site.run_dir.with_name("again")
     assert site.run(openai_server, f"input={site.run_dir}", f"run_dir={again}").code == 0
