@@ -34,7 +34,7 @@ def add_answers(
     if not known & answers.keys():
         first = next(iter(answers), "none")
         raise CorpusError(
-            f"answers={path}: none belongs to one of the {len(known)} dialogs of the input, the first to {first}"
+            f"answers={path}: no answer is to one of the {len(known)} dialogs of input; its first is to dialog {first}"
         )
     if others := len(answers.keys() - known):
         note(f"answers={path}: left out the answers to {others} dialogs that the input doesn't have")

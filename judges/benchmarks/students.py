@@ -124,10 +124,8 @@ def take(step: Step) -> None:
     note(f"{step.result.parent}: python -m {step.module}")
     code = subprocess.run([sys.executable, "-m", step.module, *arguments], stdout=subprocess.DEVNULL).returncode
     if code:
-        goes_on = (
-            "give judges.students another run_dir, or mend what is wrong" if code == 2 else "the same command goes on"
-        )
-        note(f"{step.result.parent}: ended with exit code {code}; {goes_on}")
+        fix = "fix what is wrong, or set another run_dir" if code == 2 else "the same command continues"
+        note(f"{step.result.parent}: ended with exit code {code}; {fix}")
         raise RunFailed(code)
 
 

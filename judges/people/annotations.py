@@ -222,8 +222,10 @@ def _read(path: Path, items: Items, said: list[str]) -> Iterator[Annotation]:
 
 def _read_sheet(path: Path, items: Items, said: list[str]) -> Iterator[Annotation]:
     rows = read_rows(path, (ID,))
+    if not rows:
+        return
     asked = [name for name in items.criteria if name != KEEP]
-    columns = list(rows[0][1]) if rows else []
+    columns = list(rows[0][1])
     if not (there := [name for name in asked if name in columns]):
         raise CorpusError(f"{path}: has no column of a criterion; the sample has {', '.join(asked)}")
     shown = (ID, "annotator", "passages", "dialog", "question", "response", NOTE)

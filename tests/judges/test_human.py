@@ -455,6 +455,9 @@ def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_p
     (tmp_path / "marks.json").write_text(json.dumps(other), encoding="utf-8")
     assert "unknown criterion 'nice'" in command("read", tmp_path / "marks.json", key).refused
     assert "give the key of the sample" in command("read", sheet).refused
+    header = tmp_path / "header.csv"
+    header.write_text(sheet.read_text(encoding="utf-8").splitlines()[0], encoding="utf-8")
+    assert "nothing is filled in yet" in command("read", header, key).refused
     assert "can't be read" in command("read", sheet, "key=none.json").refused
     assert "not a key" in command("read", sheet, f"key={tmp_path / 'marks.json'}").refused
     condition = "judge.filter=human:zoe:correctness=yes"

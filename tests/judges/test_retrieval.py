@@ -239,7 +239,7 @@ def test_the_only_split_is_the_default(folder: Path) -> None:
     (qrels / "dev.tsv").rename(qrels / "test.tsv")
     assert read_collections(folder)[0].relevant == read_collections(folder, "test")[0].relevant != {}
     shutil.copy(qrels / "test.tsv", qrels / "train.tsv")
-    with pytest.raises(CorpusError, match=r"no dev\.tsv; there are test, train"):
+    with pytest.raises(CorpusError, match=r"has no dev\.tsv; .*split=… from test, train"):
         read_collections(folder)
 
 

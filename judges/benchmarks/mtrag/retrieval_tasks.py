@@ -177,10 +177,8 @@ def _collection(folder: Path, split: str | None) -> Collection:
     splits = sorted((folder / "qrels").glob("*.tsv"))
     chosen = [path for path in splits if path.stem == (split or "dev")] or ([] if split else splits)
     if len(chosen) != 1:
-        there = (
-            f"there are {', '.join(path.stem for path in splits)}; choose one with split=…" if splits else "is empty"
-        )
-        raise CorpusError(f"{folder / 'qrels'}: no {split or 'dev'}.tsv; {there}")
+        choices = f"; choose with split=… from {', '.join(path.stem for path in splits)}" if splits else ""
+        raise CorpusError(f"{folder / 'qrels'}: has no {split or 'dev'}.tsv{choices}")
     queries = {form: read_queries(path) for form, path in _forms(folder).items()}
     judged, known = read_qrels(chosen[0]), set().union(*queries.values())
     return Collection(

@@ -228,7 +228,7 @@ def test_bad_input_is_one_line(here: Path) -> None:
     (here / "a.jsonl").write_text('{"question_id": "RS_news_00"}\n')
     assert "a.jsonl:1: choices: Field required" in refused(Scenarios(here), f"answers={here / 'a.jsonl'}")
     (here / "a.jsonl").write_text('{"question_id": "RS_news_00", "choices": [{"turns": ["A"]}]}\n')
-    assert "none belongs to one of the 1 dialogs" in refused(Scenarios(here), f"answers={here / 'a.jsonl'}")
+    assert "no answer is to one of the 1 dialogs" in refused(Scenarios(here), f"answers={here / 'a.jsonl'}")
     assert "answers: give input=" in refused(Scenarios(here), "answers=a.jsonl", "input=null", "judgments=x")
 
 
