@@ -43,7 +43,7 @@ Ratings = Mapping[str, Mapping[Context, Sequence[Rated]]]
 
 
 class Score(Record):
-    """A score with its 95% interval by bootstrap over dialogs; numbers have six digits."""
+    """A score with its 95% interval by bootstrap over dialogs; rounded to six decimals."""
 
     score: float | None = Field(description="null: nothing in it has a score.")
     low: float | None = Field(description="null: the interval needs two dialogs of each task.")

@@ -14,7 +14,8 @@ from generator.dialogs.prompt import Conversation
 from generator.schema import Passage, Turn, Verdict
 from judges.base import ModelJudge, ModelJudgeSettings, rubric
 
-# The share of what an answer adds to its question from which a closed-book answer is the same.
+# A closed-book answer with at least this share of what the dialog's answer adds to its question counts as the same
+# answer.
 SAME = 0.5
 
 

@@ -76,7 +76,7 @@ class JudgeAgreement(Record):
             (the bootstrap's estimate of optimism).
         shuffled: how often the same verdicts in random order, scores each time with the best threshold, have at least
             this kappa: a coin's chance.
-        needed: marks that would, if its kappa stays; None if these do, or if none would.
+        needed: how many marks would tell it from a coin at the same kappa; None if these do, or if no number would.
     """
 
     judge: str

@@ -76,7 +76,8 @@ class Sample:
     Dialogs are thinned out before their entries are, which are a tenth of the bytes.
 
     Attributes:
-        every, every_shown: each how manieth entry is in it, and each how manieth with its dialog.
+        every: one in so many entries is in it.
+        every_shown: one in so many has its dialog.
         seen: how many entries there were.
     """
 

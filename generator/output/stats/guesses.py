@@ -81,7 +81,10 @@ class GuessTally:
                 self._seen[name].append(see(dialog, turn))
 
     def guesses(self) -> tuple[Guess, ...]:
-        """Return the guesses at each class, sorted; none at a class of which, or beside which, are less than 20."""
+        """Return the guesses, sorted by what is seen and class.
+
+        A class with fewer than 20 pairs, or with fewer than 20 pairs beside it, has none.
+        """
         return tuple(self._guess())
 
     def _guess(self) -> Iterator[Guess]:

@@ -69,14 +69,14 @@ class Statistics(Record):
     """Means by the first turn's question type (sorted by name) and in total, and the labels of the turns.
 
     Attributes:
-        turns: the number of turns; of a task the last one alone, which all but the mean number of turns is about.
+        turns: the turns that are counted; of a task the last one alone. All figures but the mean number of turns are
+            about these.
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
         standalone: of the later ones that were planned to be `standalone` or not: `non-standalone` are those planned so
             that are, as far as words tell (`generator.dialogs.later_turns.leans`).
-        users: user types, of all dialogs; none where all are plain, whom nobody told how to ask, nor the people of a
-            human set.
+        users: user types, of all dialogs; empty if every user is the plain one, as in human dialogs.
         difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`); no difficulty
             where no evidence was ranked, since nothing is hard then.
         judges: labels of each judge's last verdict, of the turns that it judged, by its name; empty if it only scores.
