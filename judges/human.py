@@ -162,7 +162,8 @@ def read(cfg: "DictConfig", job: object) -> None:
     from generator.config.parts import plain, validate
     from judges.people.annotations import published_scores, read_annotations
     from judges.people.measures import require
-    from judges.people.report import as_markdown, measure, print_report
+    from judges.people.report import measure
+    from judges.people.tables import as_markdown, print_report
     from judges.people.verdicts import Judged
     from judges.people.write import REPORT, check_filter, check_folder, read_key, source_names, write_judged
 

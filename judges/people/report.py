@@ -1,25 +1,19 @@
 """Put what people found into numbers: the tables of Lee et al. 2024, agreement, and judges against people."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
-from typing import NamedTuple
 
-from generator.output import markdown
-from generator.output.tables import ABSENT, print_table
 from generator.schema import Record
 from judges.base import UNJUDGED
 from judges.people.annotations import Effort
 from judges.people.measures import (
     CriterionAgreement,
-    Estimate,
     JudgeAgreement,
     majority_of,
     measure_agreement,
     measure_judge,
 )
 from judges.people.verdicts import Facts, Judged
-from taxonomy import Criterion
 
 
 class Cell(Record):
@@ -94,7 +88,7 @@ def measure(judged: Judged, efforts: Sequence[Effort], sources: Sequence[str], s
         annotators=tuple(efforts),
         items=len(facts),
         annotations=sum(effort.items for effort in efforts),
-        lengths=table(facts, lambda fact: (fact.length, _count(fact.length, "turn")), whole=True),
+        lengths=table(facts, lambda fact: (fact.length, count_noun(fact.length, "turn")), whole=True),
         depths=table(turns, lambda fact: (fact.turn or 0, f"turn {fact.turn}")),
         sources=table(facts, source),
         given=_given(judged),
@@ -106,7 +100,8 @@ def measure(judged: Judged, efforts: Sequence[Effort], sources: Sequence[str], s
     )
 
 
-def _count(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
+    """Return a number with its noun, singular or plural."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -167,169 +162,3 @@ def _judges(judged: Judged, seed: int) -> Iterable[JudgeAgreement]:
                     yield measure_judge(judge, model, name, good_ones, list(by.values()), failed, seed)
             if last and failed == len(last):
                 yield JudgeAgreement(judge=judge, model=model, criterion=name, marks=0, unjudged=failed)
-
-
-_PAIRS, _MEAN = "Pairs of annotators", ", mean"
-# Columns that a terminal has no room for.
-_WIDE = {"most agree", "over", "unjudged", "good", "agreement"}
-
-
-class Section(NamedTuple):
-    """A part of the report: a title, a table, and sentences below it."""
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    text: str = ""
-
-
-def as_markdown(report: HumanReport, criteria: Mapping[str, Criterion]) -> str:
-    """Return the report as Markdown."""
-    parts = ["# What people found", markdown.line(summary(report))]
-    for section in sections(report, criteria):
-        parts.append(f"## {markdown.line(section.title)}")
-        rows = ([markdown.line(cell) for cell in row] for row in section.rows)
-        parts.append(markdown.table([markdown.line(name) for name in section.head], rows))
-        parts += [markdown.line(section.text)] if section.text else []
-    return "\n\n".join(parts) + "\n"
-
-
-def print_report(report: HumanReport, criteria: Mapping[str, Criterion]) -> None:
-    """Print the report but for the tables of pairs of annotators and some columns, which its files have."""
-    print(summary(report))
-    for section in sections(report, criteria):
-        if section.title.startswith(_PAIRS):
-            continue
-        shown = [place for place, name in enumerate(section.head) if name not in _WIDE and not name.endswith(_MEAN)]
-        head, *rows = ([row[place] for place in shown] for row in (section.head, *section.rows))
-        print(f"\n{section.title}")
-        print_table(rows, head, right=head[1:])
-        if section.text:
-            print(section.text)
-
-
-def summary(report: HumanReport) -> str:
-    """Return what was judged by whom in one line."""
-    done = "; ".join(_effort(effort) for effort in report.annotators)
-    return f"{_count(report.annotations, 'annotation')} of {_count(report.items, 'item')}. {done}."
-
-
-def sections(report: HumanReport, criteria: Mapping[str, Criterion]) -> Iterator[Section]:
-    """Yield the parts of the report."""
-    given = ""
-    if report.given and report.given.annotations:
-        of, good = report.given, criteria[report.given.criterion].title
-        given = f"Of {of.annotations} annotations with {criteria[of.given].title} = yes, {of.good} "
-        given += f"({of.good / of.annotations:.1%}) are {good}."
-    for title, lines, head, text in (
-        ("By length of the dialog (Lee et al. 2024, table 1)", report.lengths, "dialogs", ""),
-        ("By depth of the turn (table 3)", report.depths, "turns", given),
-        ("By source", report.sources, "items", ""),
-    ):
-        if lines:
-            yield _table(title, lines, head, criteria, text)
-    yield _agreement(report.agreement)
-    yield from (_pairs(each) for each in report.agreement if each.pairs)
-    by_criterion = [list(of) for _, of in groupby(report.judges, lambda judge: judge.criterion)]
-    for number, judges in enumerate(by_criterion, start=1):
-        yield _judges_section(judges, _all_told(report.judges) if number == len(by_criterion) else "")
-
-
-def _effort(effort: Effort) -> str:
-    more = [f"{effort.half} half-filled"] if effort.half else []
-    more += [f"{effort.missing} missing"] if effort.missing else []
-    return f"{effort.annotator}: {effort.items}{' (' + ', '.join(more) + ')' if more else ''}"
-
-
-def _table(title: str, lines: Sequence[Line], head: str, criteria: Mapping[str, Criterion], text: str) -> Section:
-    shown = {name: each for name, each in criteria.items() if any(name in line.cells for line in lines)}
-    means = [name for name in shown if lines[-1].cells[name].mean is not None]
-    heads = ["", head, *(f"% {each.title}" for each in shown.values()), *(f"{shown[n].title}{_MEAN}" for n in means)]
-    rows = []
-    for line in lines:
-        goods = [f"{line.cells[name].good * 100:.1f}" if name in line.cells else "na" for name in shown]
-        numbers = [_number(line.cells[name].mean if name in line.cells else None) for name in means]
-        rows.append([line.name, str(line.count), *goods, *numbers])
-    return Section(title, heads, rows, text)
-
-
-def _agreement(agreement: Sequence[CriterionAgreement]) -> Section:
-    rows = [
-        [
-            each.criterion,
-            str(each.items),
-            _interval(each.percent, True),
-            _interval(each.majority, True),
-            _interval(each.fleiss),
-            str(each.fleiss_items),
-            _interval(each.alpha),
-        ]
-        for each in agreement
-    ]
-    heads = ["criterion", "items", "percent", "most agree", "Fleiss' kappa", "over", "Krippendorff's α"]
-    return Section("Agreement of people, with 95% intervals", heads, rows)
-
-
-def _pairs(agreement: CriterionAgreement) -> Section:
-    """Return the upper triangle of annotators as in table 2, with Cohen's kappa."""
-    found = {(pair.one, pair.other): pair for pair in agreement.pairs}
-    names = sorted({name for pair in found for name in pair})
-    rows = []
-    for place, one in enumerate(names[:-1]):
-        row = [one, *([""] * place)]
-        for other in names[place + 1 :]:
-            pair = found.get((one, other))
-            kappa = "" if pair is None or pair.kappa.value is None else f", κ {_number(pair.kappa.value)}"
-            row.append(f"{pair.agreed / pair.items:.0%} ({pair.agreed}/{pair.items}){kappa}" if pair else ABSENT)
-        rows.append(row)
-    title = f"{_PAIRS}, {agreement.criterion} (table 2), with Cohen's kappa"
-    return Section(title, ["", *names[1:]], rows)
-
-
-def _judges_section(judges: Sequence[JudgeAgreement], text: str) -> Section:
-    rows = [
-        [
-            f"{each.judge} ({each.model})" if each.model else each.judge,
-            str(each.marks),
-            str(each.unjudged),
-            ABSENT if each.good is None else f"{each.good:.0%}",
-            _interval(each.percent, True),
-            _interval(each.threshold) if each.threshold else "label",
-            _interval(each.kappa),
-            _told(each),
-        ]
-        for each in judges
-    ]
-    heads = ["judge", "marks", "unjudged", "good", "agreement", "good from", "Cohen's kappa", "told from a coin"]
-    return Section(f"Judges against these people, on {judges[0].criterion}", heads, rows, text)
-
-
-def _all_told(judges: Sequence[JudgeAgreement]) -> str:
-    told, marks = sum(each.tells for each in judges), max(each.marks for each in judges)
-    return (
-        f"{marks} marks tell {told} of these {len(judges)} from a coin: the interval of kappa is above 0, and the same "
-        "verdicts in random order do as well at most once in 40 times."
-    )
-
-
-def _told(judge: JudgeAgreement) -> str:
-    """Return whether the marks tell a judge from a coin, and else about how many would."""
-    if not judge.marks:
-        return "no: it failed on all"
-    if judge.kappa.value is None:
-        return "no: people said one thing" if judge.good in (0, 1) else "no: it said one thing"
-    more = f": {judge.needed:,} would" if judge.needed else ""
-    return "yes" if judge.tells else f"no{more}"
-
-
-def _number(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:z.2f}"
-
-
-def _interval(estimate: Estimate, percent: bool = False) -> str:
-    if estimate.value is None:
-        return ABSENT
-    form = "{:z.1%}" if percent else "{:z.2f}"
-    if estimate.low is None or estimate.high is None:
-        return form.format(estimate.value)
-    return f"{form.format(estimate.value)} [{form.format(estimate.low)}, {form.format(estimate.high)}]"
