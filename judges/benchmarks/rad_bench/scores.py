@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from generator.output.tables import ABSENT, print_table
+from generator.output.tables import ABSENT, cell, print_table
 from generator.schema import Record
 from judges.benchmarks.rad_bench.judgments import FAILED
 from judges.benchmarks.scores import DIGITS, Rated, Score, count_reasons, mean_score, score_turns, sort_tasks
@@ -15,6 +15,7 @@ from taxonomy.scenarios import QUESTIONS
 
 # The order of the paper's table 2; a user's own scenarios follow.
 ORDER = ("academic", "news", "education", "finance", "customer", "travel")
+_TWO = "{:.2f}"
 
 Interval = tuple[float, float] | None
 
@@ -113,19 +114,15 @@ def print_scores(models: Mapping[str, RadScores], scenarios: Mapping[str, Scenar
     for model, scores in ranked:
         low_high = scores.intervals.average
         interval = f"{low_high[0]:.2f}{ABSENT}{low_high[1]:.2f}" if low_high else ABSENT
-        published = _cell(scores.as_published.average)
-        rows.append([model, _cell(scores.average), interval, published, str(scores.unjudged)])
+        published = cell(scores.as_published.average, _TWO)
+        rows.append([model, cell(scores.average, _TWO), interval, published, str(scores.unjudged)])
     print_table(rows, ["", *heads], right=heads)
     print()
-    rows = [[model, *(_cell(scores.scenarios.get(name)) for name in names)] for model, scores in ranked]
+    rows = [[model, *(cell(scores.scenarios.get(name), _TWO) for name in names)] for model, scores in ranked]
     print_table(rows, ["", *names], right=names)
     print()
     abilities = dict.fromkeys(scenarios[name].ability for name in names)
     columns = [(ability, n) for ability in abilities for n in map(str, range(1, QUESTIONS + 1))]
     heads = [f"{ability}\nturn {n}" for ability, n in columns]
-    rows = [[model, *(_cell(scores.turns.get(a, {}).get(n)) for a, n in columns)] for model, scores in ranked]
+    rows = [[model, *(cell(scores.turns.get(a, {}).get(n), _TWO) for a, n in columns)] for model, scores in ranked]
     print_table(rows, ["", *heads], right=heads)
-
-
-def _cell(score: float | None) -> str:
-    return ABSENT if score is None else f"{score:.2f}"
