@@ -19,7 +19,7 @@ from generator.common.numerals import digits_of
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced
 from generator.common.shingles import words
-from generator.common.support import Term, find_other_units, find_unsupported, read_terms, term_keys
+from generator.common.support import Term, Unsupported, find_other_units, find_unsupported, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
 from generator.dialogs.evidence import find_uncovered
 from generator.schema import Passage, Record, Turn, Verdict
@@ -145,6 +145,21 @@ def _find_other_language(passages: Sequence[Passage]) -> str | None:
     return next(filter(None, (find_other_language(text, expected) for text in foreign)), None)
 
 
+def _changes_one_term(claim: str, missing: Unsupported, texts: Sequence[str], said: Sequence[str]) -> bool:
+    """Return True if a name, day, number or code may stand in place of another: a small share of the words."""
+    low = set(map(str.casefold, missing.words))
+    comparison = dialog_language().pattern("comparison")
+    compared = comparison.findall(claim.casefold()) if comparison else []
+    return bool(
+        missing.names
+        or not low.isdisjoint(compared)  # “older” may be the question's word alone
+        or low & _days()
+        or any(c.isdigit() for word in low for c in word)
+        or set(map(str.casefold, missing.numbers)) - _COUNTS
+        or find_unsupported(claim, [*texts, *said]).numbers
+    )
+
+
 def _is_telling(term: Term) -> bool:
     """Return True for a number that isn't a count of things just named."""
     return term.kind == "number" and term.text.casefold() not in _COUNTS
@@ -233,22 +248,11 @@ class GroundingJudge(ComputingJudge):
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
         named = [text for of in (missing.numbers, others, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
-        # One name, day, number or code in place of another is a small share of the words.
-        low = set(map(str.casefold, missing.words))
-        comparison = dialog_language().pattern("comparison")
-        compared = comparison.findall(claim.casefold()) if comparison else []
-        small = bool(
-            missing.names
-            or not low.isdisjoint(compared)  # “older” may be the question's word alone
-            or low & _days()
-            or any(c.isdigit() for word in low for c in word)
-            or set(map(str.casefold, missing.numbers)) - _COUNTS
-            or find_unsupported(claim, [*texts, *said]).numbers
-        )
+        small = label == "correct" and _changes_one_term(claim, missing, texts, said)
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing.
         vague = dialog_language().pattern("refusal") is None and not (missing.names or missing.numbers)
         vague = vague or (makes_up_options and not missing.numbers)  # a person may know what could be meant
-        if (label == "correct" and small) or (label == "incorrect" and (vague or not named)):
+        if small or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
         if label == "incorrect" and (other := _find_other_language(passages)):
             return self.verdict(UNJUDGED, f"no words can be compared: {dialog_language().name} about {other}")
