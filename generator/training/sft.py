@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +65,37 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     counts = {"pairs": len(training), "validation_pairs": len(validation)}
     with atomic_write(folder / "student.json") as file:
         file.write(json.dumps({"settings": identity, **counts}, indent=2) + "\n")
-    start, gpu = time.monotonic(), torch.cuda.is_available()
-    trainer = SFTTrainer(
+    start = time.monotonic()
+    trainer = _make_trainer(settings, tokenizer, model, training, validation)
+    resumes = _has_checkpoint(folder / "checkpoints")
+    if continues:
+        note(f"run_dir={folder}: " + ("continues from its last checkpoint" if resumes else "begins again"))
+    trainer.train(resume_from_checkpoint=resumes)
+    trainer.model.save_pretrained(folder / "adapter")
+    if settings.merged:
+        _merge(settings)
+    result = {
+        **counts,
+        "best_loss": trainer.state.best_metric,
+        "seconds": None if resumes else round(time.monotonic() - start),  # those of an earlier session aren't known
+        "losses": _list_losses(trainer.state.log_history),
+    }
+    with atomic_write(folder / "result.json") as file:
+        file.write(json.dumps(result, indent=2) + "\n")
+    shutil.rmtree(folder / "checkpoints")
+    print(f"{len(training)} pairs, loss on {len(validation)} validation pairs {trainer.state.best_metric:.4f}")
+    print(f"run folder: {folder}", flush=True)
+
+
+def _make_trainer(
+    settings: Finetuning, tokenizer: Any, model: Any, training: Dataset, validation: Dataset
+) -> SFTTrainer:
+    student, gpu = settings.student, torch.cuda.is_available()
+    return SFTTrainer(
         model=model,
         processing_class=tokenizer,
         args=SFTConfig(
-            output_dir=str(folder / "checkpoints"),
+            output_dir=str(settings.folder / "checkpoints"),
             num_train_epochs=student.epochs,
             per_device_train_batch_size=student.at_once,
             per_device_eval_batch_size=student.at_once,
@@ -100,33 +125,24 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
             r=student.rank, lora_alpha=student.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
     )
-    checkpoints = list((folder / "checkpoints").glob("checkpoint-*"))
+
+
+def _has_checkpoint(folder: Path) -> bool:
+    """Return whether a folder has a whole checkpoint; remove the others."""
+    checkpoints = list(folder.glob("checkpoint-*"))
     for checkpoint in checkpoints:
         if not (checkpoint / "trainer_state.json").exists():  # written last: the training was killed meanwhile
             shutil.rmtree(checkpoint)
-    resumes = any(checkpoint.exists() for checkpoint in checkpoints)
-    if continues:
-        note(f"run_dir={folder}: " + ("continues from its last checkpoint" if resumes else "begins again"))
-    trainer.train(resume_from_checkpoint=resumes)
-    trainer.model.save_pretrained(folder / "adapter")
-    if settings.merged:
-        _merge(settings)
-    losses = [
+    return any(checkpoint.exists() for checkpoint in checkpoints)
+
+
+def _list_losses(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the steps of a trainer's log that have a loss."""
+    return [
         {"step": entry["step"], **{key: round(entry[key], 4) for key in ("loss", "eval_loss") if key in entry}}
-        for entry in trainer.state.log_history
+        for entry in history
         if {"loss", "eval_loss"} & entry.keys()
     ]
-    result = {
-        **counts,
-        "best_loss": trainer.state.best_metric,
-        "seconds": None if resumes else round(time.monotonic() - start),  # those of an earlier session aren't known
-        "losses": losses,
-    }
-    with atomic_write(folder / "result.json") as file:
-        file.write(json.dumps(result, indent=2) + "\n")
-    shutil.rmtree(folder / "checkpoints")
-    print(f"{len(training)} pairs, loss on {len(validation)} validation pairs {trainer.state.best_metric:.4f}")
-    print(f"run folder: {folder}", flush=True)
 
 
 def _merge(settings: Finetuning) -> None:
