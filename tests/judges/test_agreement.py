@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from generator.schema import Context, Dialog, Verdict
-from judges.agreement import COMMAND, draw_dialogs, measure_agreement, sheet_row, to_category
+from judges.agreement import COMMAND, draw_dialogs, sheet_row
 from judges.benchmarks.mt_bench_101.scores import DialogScore
 from judges.benchmarks.sheets import read_sheet, write_sheet
+from judges.people.ratings import measure_ratings, to_category
 from taxonomy import read_tasks
 from tests.judges.benchmarks.test_evaluate import Evaluating, reply
 from tests.judges.sheets import rows_of, run_of
@@ -172,23 +173,23 @@ def scores(*minima: float) -> dict[str, DialogScore]:
 def test_agreement_is_the_chance_that_two_raters_agree() -> None:
     # Dialog 0: all agree. 1: two of three, and the judge with these. 2: nobody agrees. 3: rated by one alone.
     rated = people([8, 1, 1, 9], [9, 2, 4, None], [7, 8, 8, None])
-    report = measure_agreement(rated, scores(9, 3, 10, 7), "bands")
+    report = measure_ratings(rated, scores(9, 3, 10, 7), "bands")
     assert (report.people, report.dialogs, report.complete, report.ties) == (3, 4, 3, 1)
     assert report.among_people.agreement == round((1 + 1 / 3 + 0) / 3, 4)
     assert report.minimum.people.agreement == round((1 + 2 / 3 + 0 + 1) / 4, 4)
     assert report.minimum.majority.agreement == 1
     assert report.mean.majority.agreement == 0
-    assert measure_agreement(rated, scores(9, 3, 10, 7), "points").among_people.agreement == 0
+    assert measure_ratings(rated, scores(9, 3, 10, 7), "points").among_people.agreement == 0
 
 
 def test_kappas_are_those_of_table_9() -> None:
     # Two raters on four dialogs, three agreements: observed 3/4, expected (5/8)² + (3/8)² = 17/32.
     kappa = (3 / 4 - 17 / 32) / (1 - 17 / 32)
-    report = measure_agreement(people([1, 1, 8, 8]), scores(1, 1, 8, 1), "bands")
+    report = measure_ratings(people([1, 1, 8, 8]), scores(1, 1, 8, 1), "bands")
     assert report.minimum.people.kappa == report.minimum.majority.kappa == report.minimum.kappa == round(kappa, 4)
     assert report.among_people.kappa is None and report.among_people.agreement is None
     # With a second person, the mean of each one's; together three raters.
-    both = measure_agreement(people([1, 1, 8, 8], [1, 1, 8, 1]), scores(1, 1, 8, 1), "bands")
+    both = measure_ratings(people([1, 1, 8, 8], [1, 1, 8, 1]), scores(1, 1, 8, 1), "bands")
     assert both.minimum.people.kappa == round((kappa + 1) / 2, 4)
     assert both.among_people.kappa == round(kappa, 4)
     assert both.minimum.majority.kappa == 1 and both.ties == 1
