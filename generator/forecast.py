@@ -288,4 +288,4 @@ def _ratio(top: Floats, bottom: Floats) -> Floats:
 
 
 def _tokens(passage: Passage) -> int:
-    return count_tokens(passage.text) + NUMBER_TOKENS * Documents(passages=(passage,)).count
+    return count_tokens(passage.text) + NUMBER_TOKENS * len(Documents(passages=(passage,)).spans)
