@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generator.common.language import dialog_language
-from generator.common.scripts import words as words
+from generator.common.scripts import words
 
 Shingles = NDArray[np.uint32]
 

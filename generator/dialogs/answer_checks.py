@@ -13,8 +13,8 @@ from generator.common.language import PatternName, dialog_language
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
-from generator.common.scripts import ends_in_question_mark, has_words
-from generator.common.shingles import content_stems, words
+from generator.common.scripts import ends_in_question_mark, has_words, words
+from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.asks_back import drop_requests, find_request
 from generator.dialogs.checks import (

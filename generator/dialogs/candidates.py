@@ -15,7 +15,7 @@ import dspy
 
 from generator.common.concurrency import together
 from generator.common.context import bind
-from generator.common.shingles import words
+from generator.common.scripts import words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.calls import use_model
 from generator.dialogs.evidence import support_of

@@ -8,8 +8,8 @@ from math import ceil
 
 from generator.common.language import PatternName, cached_by_language, dialog_language
 from generator.common.passages import sentences, told_in
-from generator.common.scripts import count_words, has_question_mark, has_words
-from generator.common.shingles import content_stems, words
+from generator.common.scripts import count_words, has_question_mark, has_words, words
+from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.later_turns import (

@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from generator.common.minhash import Banding, Index
-from generator.common.shingles import jaccard, question_shingles, text_shingles, words
+from generator.common.scripts import words
+from generator.common.shingles import jaccard, question_shingles, text_shingles
 from generator.dialogs.prompt import said_in
 from generator.errors import ConfigError, describe
 from generator.schema import Dialog, LocalPath, OneOrMore, Operational, Record

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from generator.common.language import Language, WordList, cached_by_language, dialog_language, languages
 from generator.common.passages import sentences
-from generator.common.scripts import has_question_mark
-from generator.common.shingles import content_stems, words
+from generator.common.scripts import has_question_mark, words
+from generator.common.shingles import content_stems
 from generator.dialogs.prompt import Documents, said_in
 from generator.schema import Turn
 from taxonomy import QuestionType

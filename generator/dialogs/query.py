@@ -6,7 +6,7 @@ import dspy
 
 from generator.common.language import languages
 from generator.common.passages import sentences
-from generator.common.shingles import words
+from generator.common.scripts import words
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.calls import call
 from generator.dialogs.message_text import on_one_line

@@ -11,7 +11,7 @@ from math import log, sqrt
 
 from generator.common.language import dialog_language
 from generator.common.passages import sentences
-from generator.common.shingles import words
+from generator.common.scripts import words
 from generator.dialogs.message_text import on_one_line
 from generator.dialogs.request_checks import topic_stems
 from generator.schema import Evidence, Passage, Record

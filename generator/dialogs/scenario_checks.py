@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from generator.common.language import dialog_language
-from generator.common.scripts import has_words
-from generator.common.shingles import content_stems, words
+from generator.common.scripts import has_words, words
+from generator.common.shingles import content_stems
 from generator.dialogs.checks import GAP, speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.scenario_signatures import LONGEST_REQUEST

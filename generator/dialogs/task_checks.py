@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from generator.common.language import dialog_language
-from generator.common.scripts import has_question_mark, has_words
-from generator.common.shingles import content_stems, words
+from generator.common.scripts import has_question_mark, has_words, words
+from generator.common.shingles import content_stems
 from generator.dialogs.answer_checks import find_answer_fault
 from generator.dialogs.checks import COPIED, NAMELESS, copies_documents, is_nameless, speaks_of_documents
 from generator.dialogs.dedup import Repetition

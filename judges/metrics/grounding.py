@@ -17,8 +17,7 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.numbers import THOUSANDS, drop_item_numbers, write_plainly
 from generator.common.numerals import digits_of
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
-from generator.common.scripts import has_question_mark, has_words, is_unspaced
-from generator.common.shingles import words
+from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
 from generator.common.support import Term, Unsupported, find_other_units, find_unsupported, read_terms, term_keys
 from generator.dialogs.asks_back import drop_requests
 from generator.dialogs.evidence import find_uncovered

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from generator.common.shingles import content_stems, words
+from generator.common.scripts import words
+from generator.common.shingles import content_stems
 from generator.schema import Dialog, Record, Turn
 
 # Fewer pairs of a class say nothing; more pairs than `MOST` say no more, and cost time and memory.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from generator.common.shingles import words
+from generator.common.scripts import words
 from generator.dialogs.dedup import DedupSettings
 from generator.output.stats.repetition import RepeatCounter
 from generator.schema import Dialog, Record
