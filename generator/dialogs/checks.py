@@ -49,7 +49,8 @@ GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
 # What our prompts, which are English whatever the dialog, call those who speak and what they said last.
 _PROMPT_WORDS = re.compile(
     r"\b[Tt]he (User|Agent|last answer|last question|"
-    r"user(?= (?:\w+s|to|can|must|should|will|would|may|might|who)\b)|user (?:asked|meant|said|wanted))\b"
+    r"user(?= (?:\w+s|to|can|must|should|will|would|may|might|who)\b)|"
+    r"user (?:asked?|meant?|said|want(?:ed)?|think|believe))\b"
 )
 # “To write a different one, you should say: …”, “I don't have information on your last attempt.”
 _RETORT = re.compile(r"\bwrite a different one\b|\byour last attempt\b", re.IGNORECASE)

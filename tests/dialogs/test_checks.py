@@ -109,6 +109,7 @@ def test_the_user_of_a_passage_may_be_spoken_of() -> None:
     assert speaks_like_the_prompt("The Agent logs in.", [manual])
     assert speaks_like_the_prompt("The user wants to know how one logs in.", [manual])
     assert speaks_like_the_prompt("No, I meant what the user asked.", [manual])
+    assert speaks_like_the_prompt("What item does the user think is highly desired?", [manual])
 
 
 def test_a_copied_sentence_is_no_message() -> None:
