@@ -68,7 +68,7 @@ def agree(cfg: "DictConfig", job: object) -> None:
     """
     from generator.common.atomic_files import write_text
     from generator.config.parts import plain, validate
-    from judges.benchmarks.sheets import read_sheet, write_sheet
+    from judges.sheets import read_sheet, write_sheet
     from taxonomy import read_tasks
 
     settings: AgreementSettings = validate(AgreementSettings, "", plain(cfg))

@@ -50,7 +50,7 @@ def print_correlation(cfg: "DictConfig", job: object) -> None:
 
     from generator.config.parts import plain, validate
     from generator.output.tables import print_table
-    from judges.benchmarks.sheets import read_rows
+    from judges.sheets import read_rows
 
     settings: CorrelationSettings = validate(CorrelationSettings, "", plain(cfg))
     known, left_out = [], []

@@ -56,7 +56,7 @@ def review(cfg: "DictConfig", job: object) -> None:
     from generator.config.parts import plain, validate
     from generator.output.tables import print_table
     from generator.sets import dialog_set
-    from judges.benchmarks.sheets import read_sheet, write_sheet
+    from judges.sheets import read_sheet, write_sheet
     from taxonomy import Criterion
 
     settings: ReviewSettings = validate(ReviewSettings, "", plain(cfg))

@@ -15,9 +15,9 @@ from generator.corpora.mtrag.names import format_turn_id
 from generator.dialogs.marks import Mark, read_marks
 from generator.errors import CorpusError
 from generator.schema import Record
-from judges.benchmarks.sheets import ID, read_rows
 from judges.people.forms import NOT_ASKED, NOTE
 from judges.people.sample import Item, Key
+from judges.sheets import ID, read_rows
 from taxonomy import Criterion
 
 # The criterion of a report's marks that says whether a pair stays, and the name that stands for all annotators.

@@ -15,8 +15,8 @@ from generator.errors import ConfigError
 from generator.output.html.page import write_report
 from generator.report_sets import report_set
 from generator.schema import TASK, UNLABELLED, Dialog, Hit, Turn
-from judges.benchmarks.sheets import write_sheet
 from judges.people.sample import Drawn, Key
+from judges.sheets import write_sheet
 from taxonomy import Criteria, Criterion
 
 # The cell of a criterion that isn't about the item of its row.

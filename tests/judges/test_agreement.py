@@ -13,8 +13,8 @@ import pytest
 from generator.schema import Context, Dialog, Verdict
 from judges.agreement import COMMAND, draw_dialogs, sheet_row
 from judges.benchmarks.mt_bench_101.scores import DialogScore
-from judges.benchmarks.sheets import read_sheet, write_sheet
 from judges.people.ratings import measure_ratings, to_category
+from judges.sheets import read_sheet, write_sheet
 from taxonomy import read_tasks
 from tests.judges.benchmarks.test_evaluate import Evaluating, reply
 from tests.judges.sheets import rows_of, run_of
