@@ -15,11 +15,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from benchmarks.retrieval import DOMAINS, build, collections, rank
+from benchmarks.retrieval import DOMAINS, build, collections, rank, retriever_settings
 from generator.corpora.mtrag.names import parse_turn_id
 from generator.output.markdown import table
 from generator.retrievers.bm25 import Bm25Settings
-from judges.benchmarks.mtrag.retrieval import retriever_settings
 
 # A passage of 512 words and punctuation marks, with the numbers of its sentences; what all prompts begin with, and the
 # question and the answer of a turn: in a model's tokens.

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.retrieval import retriever_settings
 from generator.common.atomic_files import atomic_write, digest
 from generator.common.language import ENGLISH, Language
 from generator.retrievers.base import RetrieverSettings
 from generator.retrievers.dense import DenseSettings
 from generator.retrievers.encoder import Encoder, EncoderSettings
 from generator.retrievers.hybrid import HybridSettings
-from judges.benchmarks.mtrag.retrieval import WHOLE, open_library, rank_documents, retriever_settings
+from judges.benchmarks.mtrag.retrieval import WHOLE, open_library, rank_documents
 
 CUT = 5
 UNSTEMMED = Language.model_validate({**ENGLISH.model_dump(), "stemmer": None})

@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 
+from generator.config.choices import compose_choice
+from generator.config.parts import build_choice
 from generator.corpora.human import human_turn
 from generator.corpora.mtrag.names import parse_turn_id
 from generator.dialogs.query import form_query
@@ -30,7 +32,6 @@ from judges.benchmarks.mtrag.retrieval import (
     open_library,
     open_retriever,
     rank_documents,
-    retriever_settings,
 )
 from judges.benchmarks.mtrag.retrieval_tasks import read_qrels, read_queries
 from judges.metrics.ranking import CUTS, Relevant, mean, measure, to_scores
@@ -59,6 +60,14 @@ class Speed:
     median: float
     p95: float
     throughput: float
+
+
+def retriever_settings(
+    name: str, changes: Sequence[str], passage_tokens: int = WHOLE, overlap: int = 0
+) -> RetrieverSettings:
+    """Return the settings of `conf/retriever/<name>.yaml` with changes, each a `setting=value`."""
+    lengths = [f"passage_tokens={passage_tokens}", f"overlap={overlap}"]
+    return cast(RetrieverSettings, build_choice("retriever", compose_choice("retriever", name, [*lengths, *changes])))
 
 
 def collections(data: Path) -> Iterator[Collection]:

@@ -16,12 +16,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.retrieval import retriever_settings
 from generator.common.atomic_files import atomic_write
 from generator.corpora.mtrag.names import parse_turn_id
 from generator.errors import CorpusError, GroundedDialogsError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Retriever
-from judges.benchmarks.mtrag.retrieval import open_retriever, retriever_settings
+from judges.benchmarks.mtrag.retrieval import open_retriever
 from judges.benchmarks.mtrag.retrieval_tasks import read_queries
 
 PASSAGES, MOST_RELEVANT = 5, 2

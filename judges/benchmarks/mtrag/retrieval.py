@@ -10,8 +10,6 @@ import numpy as np
 
 from generator.common.atomic_files import digest
 from generator.common.console import note
-from generator.config.choices import compose_choice
-from generator.config.parts import build_choice
 from generator.corpora.library import Library
 from generator.errors import CorpusError
 from generator.retrievers.base import RetrieverSettings
@@ -77,14 +75,6 @@ def evaluate_retriever(
         for form, rankings in asyncio.run(_rank_forms(retriever, collection, forms)).items():
             found[form] |= {query: to_scores(ranking) for query, ranking in rankings.items()}
     return [row for form in forms for row in _rows(f"{name}, {form}", collections, found[form])]
-
-
-def retriever_settings(
-    name: str, changes: Sequence[str], passage_tokens: int = WHOLE, overlap: int = 0
-) -> RetrieverSettings:
-    """Return the settings of `conf/retriever/<name>.yaml` with changes, each a `setting=value`."""
-    lengths = [f"passage_tokens={passage_tokens}", f"overlap={overlap}"]
-    return cast(RetrieverSettings, build_choice("retriever", compose_choice("retriever", name, [*lengths, *changes])))
 
 
 def open_library(name: str, corpus: Path, settings: RetrieverSettings, cache: Path) -> Library:
