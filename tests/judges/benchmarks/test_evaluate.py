@@ -231,7 +231,6 @@ def test_a_panel_rates_by_its_median(site: Evaluating, openai_server: OpenAIServ
     openai_server.responder = lambda body: "[[9]]" if judges(body) else "Yes."
     with OpenAIServer(lambda body: "[[4]]", model="stern") as stern:
         panel = [*openai_server.settings("judge.panel.a"), *stern.settings("judge.panel.b")]
-        site.arguments(openai_server)
         given = [a for a in site.arguments(openai_server) if not a.startswith("judge.lm")]
         assert command(*given, *panel, program=COMMAND).code == 0
     assert site.scores()["average"]["score"] == 6.5
