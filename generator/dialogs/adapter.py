@@ -288,7 +288,7 @@ def _blank(field: FieldInfo) -> str:
         return "[" + ",".join([_form(record.model_fields) if record else '"…"'] * length) + "]"
     if field.annotation is bool:
         return "true"
-    if field.annotation is int:
+    if field.annotation in (int, float):
         return "0"
     if field.annotation is str or get_origin(field.annotation) is Literal:
         return '"…"'
@@ -300,7 +300,7 @@ def _describe_type(field: FieldInfo) -> str:
     longest = bound_of(field, "max_length")
     if field.annotation is bool:
         return "true or false"
-    if field.annotation is int:
+    if field.annotation in (int, float):
         return f"whole number from {bound_of(field, 'ge')} to {bound_of(field, 'le')}"
     if field.annotation is str:
         return f"text, up to {longest} characters" if longest else "text"
