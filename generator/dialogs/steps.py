@@ -137,7 +137,7 @@ class Chat(dspy.Module):
         """Return the finished turn. Nothing is retrieved for it.
 
         Raises:
-            Rejected: three remarks in a row ask something, or hold no word, as the reply may.
+            Rejected: three remarks in a row ask something or hold no word, or the reply holds none.
         """
         dialog, number = Conversation(turns=tuple(history)), len(history) + 1
 
