@@ -63,7 +63,7 @@ class Unused:
 
 
 class Attempt(NamedTuple):
-    """What one candidate is drawn with: its decoding, the candidates refused so far, and whether no attempt follows."""
+    """Holds what one candidate is drawn with: decoding, the candidates refused so far, and if no attempt follows."""
 
     profile: Profile
     refused: Sequence[Refused]

@@ -15,7 +15,7 @@ _THOUGHTS = re.compile(r"\A(?:\s*<think>|(?!\s*\{))(?:(?!<think>).)*?</think>\s*
 
 
 class ListedModel(NamedTuple):
-    """What a server says of a model.
+    """Holds what a server says of a model.
 
     Attributes:
         context: the longest prompt and reply in tokens, as vLLM and SGLang say; None if it says none.

@@ -1,4 +1,4 @@
-"""How far a judge of MT-Bench-101 and people agree in their ratings, as in tables 5 and 9 of Bai et al. 2024."""
+"""Measure how far a judge of MT-Bench-101 and people agree in their ratings (Bai et al. 2024, tables 5 and 9)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean

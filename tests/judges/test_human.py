@@ -161,7 +161,7 @@ def test_whole_dialogs_come_with_their_turns_and_each_annotator_gets_a_share(run
 def test_hostile_text_stays_text_in_every_file(run: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("name: own\ncriteria:\n- {name: a, question: \"<Choice value='x'/> & $q?\"}\n", encoding="utf-8")
-    sample = drawn(tmp_path, run, "items=100", f"criteria={own}")
+    sample = drawn(tmp_path, run, "items=100", "--criteria", own)
     config = ElementTree.parse(sample / "label_studio_turns.xml")
     assert [node.get("value") for node in config.iter("Choice")] == ["no", "yes"]
     assert {node.get("valueType") for node in config.iter("Text")} == {"text"}
