@@ -202,8 +202,9 @@ def _find_form_fault(question: str, passages: Sequence[Passage], question_type: 
 
 
 def is_nameless(question: str) -> bool:
-    """Return True if a first question has no content word, or a pronoun (“this fee”, “she”) for what it doesn't name
-    before; so do 3 of people's 2,995.
+    """Return True if a first question has no content word, or a pronoun without a name before it (“this fee”, “she”).
+
+    So do 3 of people's 2,995.
     """
     language, named = dialog_language(), set[str]()
     points, person = language.pattern("points"), language.pattern("points_at_person")

@@ -77,11 +77,8 @@ def _on_topic(request: str, passages: Sequence[Passage]) -> str | None:
     if languages().differ:
         return None
     stems = topic_stems(request)
-    return (
-        None
-        if stems and len(stems & _told_stems(passages)) >= _ON_TOPIC * len(stems)
-        else "is not about what the documents tell"
-    )
+    on_topic = stems and len(stems & _told_stems(passages)) >= _ON_TOPIC * len(stems)
+    return None if on_topic else "is not about what the documents tell"
 
 
 def find_covering(request: str, passages: Sequence[Passage]) -> str | None:
