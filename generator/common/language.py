@@ -77,6 +77,7 @@ PatternName = Literal[
     "request",
     "points",  # at what was talked about before
     "points_at_person",
+    "refers",  # can't be understood without what was said
     "asks_back",  # with a question mark
     "asks_to_tell",  # without one
     "offers",  # asks nothing back, though it looks so

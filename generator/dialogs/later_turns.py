@@ -168,14 +168,23 @@ def asks(question: str) -> bool:
 
 
 def leans(turn: Turn) -> bool:
-    """Return true if a later turn needs the dialog before it: it points back or clarifies, or no words can tell."""
+    """Return true if a later turn needs the dialog before it: it refers back or clarifies, or no words can tell."""
     clarifies = turn.multi_turn_type == "clarification"
-    return clarifies or not dialog_language().listed("pointing") or points_back(turn.clean_query or turn.query)
+    return clarifies or not dialog_language().listed("pointing") or refers_back(turn.clean_query or turn.query)
 
 
 def points_back(question: str) -> bool:
-    """Return true if a question refers to what was said."""
+    """Return true if a question may refer to what was said."""
     return bool(dialog_language().find("pointing", question))
+
+
+def refers_back(question: str) -> bool:
+    """Return true if a question names something by a pronoun alone; in a language without such a pattern, if it may.
+
+    “Is there a first step?” doesn't.
+    """
+    pattern = dialog_language().pattern("refers")
+    return bool(pattern.search(question)) if pattern else points_back(question)
 
 
 def _known_stems(documents: Documents, history: Sequence[Turn], focus: str) -> frozenset[str]:

@@ -6,6 +6,7 @@ from dspy import lm15
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
+from generator.dialogs.later_turns import refers_back
 from generator.dialogs.referring import EXAMPLES, find_named
 from generator.schema import QueryForm
 from taxonomy import Target, read_facets
@@ -107,8 +108,39 @@ def test_no_other_question_does(second: Target, changes: dict[str, object]) -> N
         ("Is it better to own cats or dogs?", "Dogs are loyal.", ""),
         ("What was the Great Wall of China?", "China", ""),
         ("What can I use for a plan?", "You can use it.", ""),  # a verb
+        ("What causes shops to fail?", "Most shops fail.", ""),
+        ("What was India's growth in 2018?", "India’s economy is mixed.", "India's"),
+        ("What is the subject of E. E. Cummings' work?", "E. E. Cummings was a poet.", "E. E. Cummings'"),
+        ("When did the Roman Empire end?", "The Roman Empire was large.", "the Roman Empire"),
+        ("Why did the cotton harvest fail?", "The cotton gin was new.", ""),  # a part of a name
+        ("Does Roman law change?", "Roman emperors were many.", ""),
+        ("Where do I store my seeds?", "Buy seeds.", ""),  # mine
     ],
 )
 def test_what_was_just_named_is_found(question: str, told: str, named: str) -> None:
     start, end = find_named(question, told)
     assert question[start:end] == named
+
+
+@pytest.mark.parametrize(
+    ("question", "refers"),
+    [
+        ("What is its height?", True),
+        ("How long does it stay open?", True),
+        ("Who owns this?", True),
+        ("What about that?", True),
+        ("Can one swim there?", True),
+        ("And the other one?", True),
+        ("How long does it take to cross the bay?", False),
+        ("Is it safe to swim in the bay?", False),
+        ("Is there a first step?", False),
+        ("What do those who swim pay?", False),
+        ("Where can I find more on other piers?", False),
+        ("How many people work in IT?", False),
+        ("Is the pier open this summer?", False),
+        ("Did they open the pier that burnt down?", True),
+        ("Who owns the pier that burnt down?", False),
+    ],
+)
+def test_a_question_refers_by_a_pronoun(question: str, refers: bool) -> None:
+    assert refers_back(question) is refers
