@@ -4,9 +4,9 @@ import pytest
 from dspy import lm15
 
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.later_turns import refers_back
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
-from generator.dialogs.later_turns import refers_back
 from generator.dialogs.referring import EXAMPLES, find_named
 from generator.schema import QueryForm
 from taxonomy import Target, read_facets
