@@ -71,7 +71,7 @@ of documents, passages, texts or sentences."""
     takes_up: str = dspy.OutputField(desc="words copied from the Agent's last answer", max_length=120)
     wants: str = dspy.OutputField(
         desc="by the steps of the kind: what the User wants to know about them now, which nobody has asked yet, and "
-        "the number of the sentence that tells it",
+        "the number of the sentence that tells it, if one does",
         max_length=300,
     )
     question: str = dspy.OutputField(
@@ -79,11 +79,17 @@ of documents, passages, texts or sentences."""
     )
 
 
-class NextStatement(NextQuestion):
+class NextStatement(Question):
     """Write the User's next message. Having read the Agent's last answer, the User tells something about themselves \
-or their case, of exactly the kind below, and asks nothing. Copy the words that the User takes up, say under “wants” \
-what the User tells of them, then write the message: one short statement with “I” or “my”. Never speak of documents, \
-passages, texts or sentences."""
+or their case, of exactly the kind below, and asks nothing. Copy the words that the User takes up, say what the User \
+tells, then write the message: one short statement with “I” or “my”. Never speak of documents, passages, texts or \
+sentences."""
+
+    takes_up: str = dspy.OutputField(desc="words copied from the Agent's last answer", max_length=120)
+    tells: str = dspy.OutputField(
+        desc="by the steps of the kind: what the User tells of themselves or their case", max_length=300
+    )
+    question: str = dspy.OutputField(desc="what the User now says to the Agent, which asks nothing", max_length=250)
 
 
 class NewQuestion(Question):
