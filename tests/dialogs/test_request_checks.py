@@ -31,6 +31,8 @@ REPLIES = {
     ("name", "fits", "near_miss", "reason"),
     [
         ("false-premise", "Why did the pool close in 1950?", "Did the pool open in 1950?", "asks whether"),
+        ("false-premise", "Since when do adults swim free?", "Don't adults swim free?", "asks whether"),
+        ("false-premise", "Since when do adults swim free?", "May adults swim free?", "asks whether"),
         (
             "false-premise",
             "Why do children pay for a locker?",
@@ -66,6 +68,7 @@ REPLIES = {
         ("how-to", "How do I rent a locker at the pool?", "How much does a locker cost?", "how to do"),
         ("how-to", "What do I need to rent a locker?", "What is the pool?", "how to do"),
         ("opinion", "Which is better for children, the pool or the mill?", "When was the pool opened?", "a view"),
+        ("opinion", "What would you do for a locker?", "When was the pool opened?", "a view"),
         ("opinion", "Is it true that children like what the pool has?", "What does a locker cost?", "a view"),
     ],
 )
@@ -120,7 +123,14 @@ def test_a_kind_is_asked_for_in_many_ways(name: str, requests: list[str]) -> Non
     stored = piece("shed", f"{shed} She keeps paint, fertilizer and lifejackets. Ages pay less.")
     for request in requests:
         assert find_request_fault(request, [stored], KINDS[name]) is None, request
-    for ordinary in ("What does a ticket to the kayak shed cost?", "How do I become a member of the kayak shed?"):
+    for ordinary in (
+        "What does a ticket to the kayak shed cost?",
+        "How do I become a member of the kayak shed?",
+        "How do I pay for a ticket to the kayak shed?",
+        "When can members call Anna Meier?",
+        "What damage does the paint do to the chain?",
+        "Is there a private ticket for members?",
+    ):
         assert find_request_fault(ordinary, [stored], KINDS[name]) is not None, ordinary
 
 
