@@ -68,10 +68,11 @@ class MultiDocumentDialog(DialogProgram):
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`.
 
         If conversations are to move on, a turn that rests on passages of earlier answers alone is begun once more from
-        another passage; if that is no better, the first one stays.
+        another passage; if that is no better, the first one stays. One that resolves an underspecified turn rests on
+        a passage of that turn.
         """
         first = turn, found = await self.begin(task)
-        if not self.moving or count_new_passages(found, task.history, turn) != 0:
+        if not self.moving or task.question_type.resolves or count_new_passages(found, task.history, turn) != 0:
             return first
         tell("refused", turn.turn, turn.query, "rests on passages of earlier answers")
         for place in (turn.turn, turn.turn - 1):

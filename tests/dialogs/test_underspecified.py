@@ -40,8 +40,12 @@ def resolving() -> Target:
     return Target(**dict(KINDS["non-question"]), multi_turn=AIM.resolution, standalone=False)
 
 
-def write(model: Scripted, shelf: Shelf, wanted: Sequence[QuestionType], source: Passage = FERRY) -> Draft:
-    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, "last_turn", planned=True, underspecified=True)
+def write(
+    model: Scripted, shelf: Shelf, wanted: Sequence[QuestionType], source: Passage = FERRY, moving: bool = False
+) -> Draft:
+    program = MultiDocumentDialog(
+        Repetition(0.8), shelf, 2, "last_turn", planned=True, underspecified=True, moving=moving
+    )
     draft: Draft = model.run(lambda: program.acall(source, wanted, "season tickets", "train"))
     return draft
 
@@ -121,6 +125,16 @@ def test_an_underspecified_turn_is_resolved_by_the_next() -> None:
         "answerable",
     )
     assert "Pool: A lost season ticket" in task(model.prompts("ask")[1])
+
+
+def test_who_resolves_need_not_move_on_to_another_passage() -> None:
+    model = Scripted(
+        ask=[QUESTION, {"question": "The one for the pool, please."}],
+        answer=[{"answer": HEDGES}, {"answer": "It costs nine crowns to replace it.", "consistent": True}],
+    )
+    draft = write(model, shelf([POOL], [MILL], [MILL]), [unclear(), resolving()], moving=True)
+    assert {span.passage_id for span in draft.turns[1].evidence} == {POOL.id}
+    assert len(model.of("ask")) == 2
 
 
 def test_an_underspecified_question_is_typed_as_the_user_types() -> None:
