@@ -145,6 +145,7 @@ class Chat(dspy.Module):
             rejected = tell_refused(attempt.refused)
             said = await call(self.remark, "ask", attempt.profile, number, dialog=dialog, rejected=rejected)
             remark = on_one_line(said.question)
+            check_language(remark)
             if not has_words(remark) or has_question_mark(remark):
                 raise Refused("ask", "asks something, or says nothing", remark)
             return remark

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import dspy
 
+from generator.dialogs.answer_checks import find_talk
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
-from generator.dialogs.checks import speaks_of_documents
+from generator.dialogs.checks import LIKE_THE_PROMPT, speaks_like_the_prompt
+from generator.dialogs.language_checks import check_language
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.request_checks import find_reply_fault
 from generator.dialogs.signatures import REJECTED, quote_unknown
@@ -15,9 +17,9 @@ from taxonomy import QuestionType
 
 
 class UnansweredReply(dspy.Signature):
-    """Write the Agent's reply to a request that can't be answered as it stands. Say first what is wrong with it or \
-missing, then reply as told below, in one to three plain sentences, with nothing that the documents don't say. Speak \
-as one who knows this by heart: no word about documents."""
+    """Write the Agent's reply to a request that can't be answered as it stands. First note under “reasoning” what is \
+wrong with it or missing. Then reply as told below, in one to three plain sentences; whatever you tell of the matter \
+is in the documents. Speak as one who knows this by heart: no word about documents."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -66,9 +68,12 @@ class Unanswered(dspy.Module):
                 rejected=tell_refused(attempt.refused),
                 manner="\n".join(f"- {quote_unknown(step)}" for step in manner.steps),
             )
+            check_language(prediction.answer)
             fault = find_reply_fault(prediction.answer, passages, manner.checks)
-            if fault is None and speaks_of_documents(prediction.answer, passages):
+            if fault is None and find_talk(prediction.answer, passages):
                 fault = "speaks of the documents"
+            if fault is None and speaks_like_the_prompt(prediction.answer, passages):
+                fault = LIKE_THE_PROMPT
             if fault is not None:
                 raise Refused("answer", fault, prediction.answer)
             return prediction

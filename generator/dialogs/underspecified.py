@@ -12,11 +12,13 @@ from dataclasses import replace
 import dspy
 
 from generator.common.support import read_terms
+from generator.dialogs.answer_checks import find_talk
 from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
-from generator.dialogs.checks import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt, speaks_of_documents
+from generator.dialogs.checks import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.language_checks import check_language
 from generator.dialogs.message_text import on_one_line
 from generator.dialogs.program import TurnTask
 from generator.dialogs.prompt import Conversation, Documents
@@ -186,6 +188,7 @@ class Underspecified(dspy.Module):
                 rejected=tell_refused(attempt.refused),
             )
             question = on_one_line(prediction.question)
+            check_language(question)
             stems = topic_stems(question)
             hits, new = await search(self.retriever, question, self.k, task.split, task.passages)
             found = [reading for reading in readings if reading.passage.id in {hit.passage_id for hit in hits}]
@@ -205,7 +208,7 @@ class Underspecified(dspy.Module):
 
     async def _answer(self, task: TurnTask, form: Form, question: str, readings: Sequence[Reading]) -> str:
         def find(answer: str) -> str | None:
-            if speaks_of_documents(answer, task.passages):
+            if find_talk(answer, task.passages):
                 return "speaks of the documents"
             if speaks_like_the_prompt(answer, task.passages):
                 return WRITE_AS_THEY_SPEAK
@@ -231,6 +234,7 @@ class Underspecified(dspy.Module):
             inputs = {"documents": task.documents, "dialog": task.dialog, "rejected": tell_refused(attempt.refused)}
             prediction = await call(predict, stage, attempt.profile, task.number, **inputs, **more)
             text = on_one_line(prediction.answer if stage == "answer" else prediction.question)
+            check_language(text)
             if (fault := find(text)) is not None:
                 raise _refused(stage, fault, text)
             return text

@@ -173,6 +173,25 @@ def test_what_another_document_answers_is_not_out_of_the_knowledge_base() -> Non
     assert draft.end.reason.startswith("may be answered")
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "The User asks for a picture, which I can't show.",
+        "Based on my sources I can't show pictures, but the pool lies beside the mill.",
+        "Ich kann leider keine Bilder zeigen, aber das Bad liegt neben der Mühle, und Kinder schwimmen dort umsonst.",
+    ],
+)
+def test_a_reply_speaks_as_answers_do(wrong: str) -> None:
+    right, _ = REPLIES["modality-limited"]
+    model = Scripted(
+        ask=[{"question": "Show me a picture of the pool.", "consistent": True}],
+        answer=[{"answer": wrong}, {"answer": right}],
+    )
+    program = SingleDocumentDialog(Repetition(0.8), replies=True)
+    draft: Draft = model.run(lambda: program.acall(POOL, [KINDS["modality-limited"]], "", "train"))
+    assert [turn.answer for turn in draft.turns] == [right]
+
+
 def test_algorithm_1_replies_too() -> None:
     right, _ = REPLIES["modality-limited"]
     model = Scripted(
