@@ -29,7 +29,7 @@ class QuestionSet(dspy.Signature):
     """Write the three requests that a User makes to an Agent, one after another, of exactly the kind below, about \
 what the document tells. First plan them: in one sentence what in the document they are about, and what each adds. \
 Then, for each, note the numbers of the sentences that tell what it asks for, others for each, and write it in the \
-User's own words, as people write in a chat, in one or two short sentences. The first one names in full what it is \
+User's own words, as people write in a chat, in one to three short sentences. The first one names in full what it is \
 about. The User never saw the document, never speaks of it, and asks the Agent for what the document tells without \
 telling it. No example is copied."""
 

@@ -126,11 +126,11 @@ word on the matter itself."""
 
 
 class GroundedAnswer(dspy.Signature):
-    """Write the Agent's reply to the User. First copy the facts that speak to it, in the light of the dialog. \
-Then reply in one to three plain sentences, from these facts alone. If they tell only a part of what the User wants to \
-know, give that and name what you don't know. If they tell nothing of it, begin with “I don't have information on”, \
-and offer the nearest thing you do know. Speak as one who knows this by heart: no sentence numbers, no word about \
-documents."""
+    """Write the Agent's reply to the User. First copy the facts that speak to what the User says, in the light of \
+the dialog. Then reply in one to three plain sentences, from these facts alone. If they tell only a part of what the \
+User wants to know, give that and name what you don't know. If they tell nothing of it, begin with “I don't have \
+information on”, and offer the nearest thing you do know. Speak as one who knows this by heart: no sentence numbers, \
+no word about documents."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -145,7 +145,7 @@ documents."""
     answer: str = dspy.OutputField(desc="what the Agent says", max_length=700)
     consistency: str = dspy.OutputField(
         desc="Yes or No, and why: does the answer follow from the facts, and is every statement in the documents, "
-        "or says the answer rightly what isn't there?",
+        "or does it rightly say what isn't there?",
         max_length=250,
     )
     consistent: bool = dspy.OutputField(desc="true if so")
@@ -158,8 +158,8 @@ documents."""
 
 class ChooseEvidence(dspy.Signature):
     """Choose the sentences that the Agent's reply rests on: those below that together tell what it says, at most six, \
-and none that it can do without. The User's words needn't be told. First say what the reply claims and which of the \
-sentences tell it."""
+and none that it can do without. They needn't tell what the User says. First say what the reply claims and which of \
+the sentences tell it."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
@@ -205,9 +205,9 @@ class GroundedTurn(ReplyRecord):
 class WholeDialog(dspy.Signature):
     """Write a whole conversation between a User and an Agent, of exactly the kind below. First plan it: for each step \
 of the kind, what User and Agent do. Then write turn after turn, each as its step wants it: what the User types, as \
-people write in a chat, and what the Agent replies, in one to five plain sentences. What the Agent says is true, \
-unless the kind wants a mistake. Messages hold their words alone: nobody's name before them, no number of a turn or \
-step. No message comes twice, and no example is copied."""
+people write in a chat, and what the Agent replies, in one to five plain sentences or in the form that the kind asks \
+for. What the Agent says is true, unless the kind wants a mistake. Messages hold their words alone: nobody's name \
+before them, no number of a turn or step. No message comes twice, and no example is copied."""
 
     documents: Documents = dspy.InputField()
     rejected: str = dspy.InputField(desc=REJECTED)
