@@ -126,7 +126,7 @@ class Taxonomy(Record):
     """
 
     name: str
-    focus: Focus
+    focus: Focus = "none"
     first: tuple[Share[QuestionType], ...] = ()
     later: tuple[Share[QuestionType], ...] = ()
     tasks: tuple[Share[Task | Scenario], ...] = ()
@@ -159,11 +159,11 @@ def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
         if not mix.examples:
             tasks = {name: task.model_copy(update={"examples": ()}) for name, task in tasks.items()}
         shares = _resolve("taxonomy.tasks", mix.tasks, tasks, "task")
-        return Taxonomy(name=mix.name, focus="sentences", tasks=shares)
+        return Taxonomy(name=mix.name, tasks=shares)
     if isinstance(mix, ScenarioMix):
         scenarios = _read(read_scenarios, "taxonomy.path", mix.path, {"taxonomy.scenarios": mix.scenarios})
         items = _resolve("taxonomy.scenarios", mix.scenarios, scenarios, "scenario")
-        return Taxonomy(name=mix.name, focus="none", tasks=items)
+        return Taxonomy(name=mix.name, tasks=items)
     stages = {"taxonomy.first": mix.first, "taxonomy.later": mix.later}
     types = _read(read_types, "taxonomy.path", mix.path, stages)
     first, later = (_type_shares(mix, "first", mix.first, types), _type_shares(mix, "later", mix.later, types))

@@ -76,7 +76,7 @@ class QuestionType(Record):
     may_decline: bool = Field(
         default=False, description="true if documents may offer nothing to ask so; not for later types"
     )
-    may_repeat: bool = Field(default=True, description="false if it must not come twice in a row; not for first types")
+    may_repeat: bool = Field(default=True, description="false if it must not come twice in a row; only for later types")
     turns: int | None = Field(
         default=None, ge=1, description="the number of turns of a dialog that opens with it; not for later types"
     )
@@ -111,8 +111,8 @@ class QuestionType(Record):
                 raise PydanticCustomError("stage", "only a later type has examples")
             case "examples", "later" if not 2 <= len(value) <= 3:
                 raise PydanticCustomError("stage", "a later type has 2 or 3, not {count}", {"count": len(value)})
-            case "may_repeat", "first" if not value:
-                raise PydanticCustomError("stage", "a first type comes once in a dialog anyway")
+            case "may_repeat", "first" | "any" if not value:
+                raise PydanticCustomError("stage", "only a later type can be kept from coming twice in a row")
             case "may_decline", "later" if value:
                 raise PydanticCustomError("stage", "a later type can't decline")
             case "takes_up", "first" if value is not None:

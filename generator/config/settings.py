@@ -140,7 +140,7 @@ class Settings(RunSettings):
     corpus: CorpusSettings
     taxonomy: Mix | TaskMix | ScenarioMix
     user: UserSettings
-    dialog: LanguageSettings = LanguageSettings()
+    dialog: LanguageSettings
     lm: Endpoint
     retriever: RetrieverSettings
     judge: JudgeSettings
