@@ -196,16 +196,17 @@ def test_a_turn_that_was_planned_to_needs_the_dialog_where_its_words_tell() -> N
     leaning, alone = (Planned(question_type="direct", standalone=stands) for stands in (False, True))
     said = [("When did it open?", leaning), ("When did the pier open?", leaning), ("Is there a boat?", alone)]
     turns = [make_turn(1), *(make_turn(n, query=query, planned=plan) for n, (query, plan) in enumerate(said, start=2))]
-    clarified = make_turn(5, query="I mean the old harbour.", multi_turn_type="clarification", planned=leaning)
+    turns.append(make_turn(5, query="Who built it?", retrieval_query="Who built the pier?", planned=alone))
+    clarified = make_turn(6, query="I mean the old harbour.", multi_turn_type="clarification", planned=leaning)
     tally = Tally()
     tally.add(dialog("d", [*turns, clarified], a="Old town"))
     counted = {portion.name: portion.count for portion in tally.statistics().standalone}
-    assert counted == {"non-standalone": 2, "standalone": 2}
+    assert counted == {"non-standalone": 3, "standalone": 2}
     unknown = load_language("xx")  # no words of it are known, so the plan stands
     with use_languages(Languages(unknown, unknown)):
         tally.add(dialog("e", [*turns, clarified], a="Old town"))
     assert {portion.name: portion.count for portion in tally.statistics().standalone} == {
-        "non-standalone": 5,
+        "non-standalone": 7,
         "standalone": 3,
     }
 

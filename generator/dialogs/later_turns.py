@@ -168,9 +168,16 @@ def asks(question: str) -> bool:
 
 
 def leans(turn: Turn) -> bool:
-    """Return true if a later turn needs the dialog before it: it refers back or clarifies, or no words can tell."""
-    clarifies = turn.multi_turn_type == "clarification"
-    return clarifies or not dialog_language().listed("pointing") or refers_back(turn.clean_query or turn.query)
+    """Return true if a later turn needs the dialog before it: it refers back or clarifies, or no words can tell.
+
+    One that was planned to stand alone does if its question in full, with which was searched, has other words.
+    """
+    if turn.multi_turn_type == "clarification":
+        return True
+    alone = turn.planned is not None and bool(turn.planned.standalone)
+    if alone and turn.retrieval_query in (turn.query, turn.clean_query):
+        return False
+    return not dialog_language().listed("pointing") or refers_back(turn.clean_query or turn.query)
 
 
 def points_back(question: str) -> bool:

@@ -74,8 +74,8 @@ class Statistics(Record):
         question_types, answerability, verdicts: of all turns.
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
-        standalone: of the later ones that were planned to be `standalone` or not: `non-standalone` are those planned so
-            that are, as far as words tell (`generator.dialogs.later_turns.leans`).
+        standalone: of the later ones that were planned to be `standalone` or not: `non-standalone` are those that need
+            the dialog before them, as far as words tell (`generator.dialogs.later_turns.leans`).
         users: user types, of all dialogs; empty if every user is the plain one, as in human dialogs.
         difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`); no difficulty
             where no evidence was ranked, since nothing is hard then.
@@ -146,7 +146,7 @@ class Tally:
         count["later_types"].update(label for t in later for label in _labels(t.question_type))
         count["multi_turn_types"].update(label for t in later for label in _labels(t.multi_turn_type))
         count["standalone"].update(
-            "standalone" if t.planned.standalone or not leans(t) else "non-standalone"
+            "non-standalone" if leans(t) else "standalone"
             for t in later
             if t.planned and t.planned.standalone is not None
         )
