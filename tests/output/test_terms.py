@@ -14,6 +14,11 @@ from generator.output.terms import find_terms
         ("SmolLM2-135M-Instruct", "Apache-2.0"),
         ("Qwen2.5-Coder-1.5B-Instruct-Q4_K_M", "Apache-2.0"),
         ("qwen2.5:3b", "research"),
+        ("Qwen3-Coder-30B-A3B-Instruct", "Apache-2.0"),
+        ("qwen3-max", "Alibaba"),
+        ("qwen3-coder-plus-2025-09-23", "Alibaba"),
+        ("google/gemma-7b-it", "Gemma"),
+        ("google/gemma-3-4b-it", "Gemma"),
         ("gpt-4o-mini", "OpenAI"),
         ("openai/gpt-oss-20b", "Apache-2.0"),
         ("anthropic/claude-3-5-haiku", "Anthropic"),
@@ -35,5 +40,6 @@ def test_the_releases_of_llama_bind_in_different_ways() -> None:
     assert len(old) == len(new) == 1 and not old & new
 
 
-def test_of_other_models_nothing_is_said() -> None:
-    assert find_terms("test-model") is None
+@pytest.mark.parametrize("model", ["test-model", "EleutherAI/gpt-j-6b", "EleutherAI/gpt-neox-20b", "gemma-4-31b-it"])
+def test_of_other_models_nothing_is_said(model: str) -> None:
+    assert find_terms(model) is None
