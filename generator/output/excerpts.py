@@ -9,8 +9,9 @@ from generator.schema import Evidence, Passage
 def excerpts(passages: Sequence[Passage], evidence: Sequence[Evidence], tokens: int | None) -> list[Passage]:
     """Return the passages with at most `tokens` words and punctuation marks together, around their evidence.
 
-    A passage with evidence keeps it, with as much before as after it where there is as much; the others are filled up
-    from their beginnings, in order. A passage of which nothing remains is left out. None keeps all of them.
+    A passage with evidence keeps it, or the first part of it where it doesn't fit, with as much before as after it
+    where there is as much; the others are filled up from their beginnings, in order. A passage of which nothing remains
+    is left out. None keeps all of them.
     """
     if tokens is None:
         return list(passages)
@@ -26,7 +27,7 @@ def excerpts(passages: Sequence[Passage], evidence: Sequence[Evidence], tokens: 
             if any(one.passage_id == passage.id and start < one.end and end > one.start for one in evidence)
         ]
         middle = (inside[0] + inside[-1] + 1) // 2 if inside else 0
-        first = max(0, min(middle - budget // 2, len(spans) - budget))
+        first = max(0, min(middle - budget // 2, inside[0] if inside else 0, len(spans) - budget))
         if kept := spans[first : first + budget]:
             start, end = kept[0][0], kept[-1][1]
             update = {"text": passage.text[start:end], "start": passage.start + start, "end": passage.start + end}

@@ -258,6 +258,8 @@ def test_excerpts_keep_evidence_whole_and_give_the_rest_to_other_passages() -> N
     both = excerpts(passages, evidence("40 m"), 34)
     assert [one.id for one in both] == ["a", "p"] and both[1].text == TEXT
     assert excerpts(passages, (), None) == passages and [one.text for one in excerpts(passages, (), 2)] == ["one two"]
+    (cut,) = excerpts(passages[1:], [*evidence("The tower"), *evidence("in May")], 6)
+    assert cut.text.startswith("The tower"), "where not all of it fits, its beginning"
 
 
 def test_the_mean_is_over_questions_and_its_interval_over_dialogs() -> None:
