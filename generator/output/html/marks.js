@@ -10,15 +10,21 @@ function el(tag, fields = {}, ...children) {
 
 // The marks on the runs of a report, each by dialog and turn (0: the whole dialog).
 class Marks {
-  constructor(runs, changed) {
-    Object.assign(this, { runs, changed, of: runs.map(() => new Map()), asked: new Set(), unsaved: 0, annotator: "" });
+  // Begin with a given file of marks. What the browser kept is later, unless it was saved before the page had this file.
+  constructor(runs, changed, given) {
+    const maps = new Map(runs.map(run => [run.fingerprint, new Map()]));  // one for a run and its judged copy
+    Object.assign(this, { runs, changed, of: runs.map(run => maps.get(run.fingerprint)), asked: new Set(), unsaved: 0, annotator: "", given: JSON.stringify(given) });
+    if (given) this.take(given);
+    const asked = new Set(this.asked);
     for (const run of runs) {
       try {
-        const kept = localStorage.getItem(this.store(run));
-        if (kept) { this.take(JSON.parse(kept)); this.unsaved = 1; }
+        const kept = JSON.parse(localStorage.getItem(this.store(run)));
+        if (!kept || (kept.saved && given?.annotator && kept.given !== this.given)) continue;
+        this.take(kept, true);
+        if (!kept.saved) this.unsaved = 1;
       } catch { /* a browser that keeps nothing for files */ }
     }
-    this.asked.clear();
+    this.asked = asked;
   }
 
   static key = (id, turn) => `${id}/${turn ?? 0}`;
@@ -26,17 +32,17 @@ class Marks {
   static place = (entry, turn) => `${entry.run} ${Marks.key(entry.id, turn)}`;
   store = run => `grounded-dialogs marks ${run.fingerprint}`;
   get = (entry, turn) => this.of[entry.run].get(Marks.key(entry.id, turn));
-  get count() { return this.of.flatMap(each => [...each.values()]).filter(Marks.isSet).length; }
+  get count() { return [...new Set(this.of)].flatMap(each => [...each.values()]).filter(Marks.isSet).length; }
   ofDialog = entry => [...this.of[entry.run].values()].filter(mark => mark.dialog_id === entry.id && Marks.isSet(mark)).length;
 
   // Take over a file of marks; those it names are asked for. One that only asks, a sample's, replaces none.
-  take(file) {
+  take(file, replaces = Boolean(file?.annotator)) {
     const run = this.runs.findIndex(each => each.fingerprint === file?.run);
     if (!Array.isArray(file?.marks)) throw new Error("not a file of marks");
     if (run < 0) throw new Error(`marks of another run (${file.run}; this report is of ${this.runs.map(each => each.fingerprint).join(", ")})`);
     for (const { dialog_id, turn = null, keep = null, criteria = {}, note = "" } of file.marks) {
       const key = Marks.key(dialog_id, turn);
-      if (file.annotator || !this.of[run].has(key)) this.of[run].set(key, { dialog_id, turn, keep, criteria: { ...criteria }, note });
+      if (replaces || !this.of[run].has(key)) this.of[run].set(key, { dialog_id, turn, keep, criteria: { ...criteria }, note });
       this.asked.add(Marks.place({ run, id: dialog_id }, turn));
     }
     if (file.annotator) this.annotator = file.annotator;
@@ -47,11 +53,20 @@ class Marks {
   set(entry, turn, change) {
     const mark = this.get(entry, turn) ?? { dialog_id: entry.id, turn, keep: null, criteria: {}, note: "" };
     this.of[entry.run].set(Marks.key(entry.id, turn), Object.assign(mark, change));
-    this.unsaved += 1;
-    try {
-      localStorage.setItem(this.store(this.runs[entry.run]), JSON.stringify(this.file(entry.run, this.annotator)));
-    } catch { /* as above: the page says that they aren't saved */ }
+    this.unsaved = 1;
+    this.keep(entry.run);
     this.changed();
+  }
+
+  keep(run, saved = false) {
+    try {
+      localStorage.setItem(this.store(this.runs[run]), JSON.stringify({ ...this.file(run, this.annotator), saved, given: this.given }));
+    } catch { /* as above: the page says that they aren't saved */ }
+  }
+
+  saved() {
+    this.unsaved = 0;
+    this.runs.forEach((_, run) => this.keep(run, true));
   }
 
   // Return the files to save, one for each run with marks: name, content, and the command that reads it.
@@ -61,7 +76,7 @@ class Marks {
       const name = `marks-${annotator}${this.runs.length > 1 ? `-${place + 1}` : ""}.json`;
       const content = this.file(place, annotator);
       return { name, content, reads: run.continues ? `${run.continues} marks=${name}` : "" };
-    }).filter(each => each.content.marks.some(Marks.isSet));
+    }).filter((each, place) => this.of.indexOf(this.of[place]) === place && each.content.marks.some(Marks.isSet));
   }
 
   // Return the form that marks a turn, or the dialog.
@@ -76,7 +91,7 @@ class Marks {
       return button;
     });
     const note = el("input", { type: "text", placeholder: "note", value: mark()?.note ?? "", aria: { "aria-label": `Note on ${of}` } });
-    note.addEventListener("change", () => this.set(entry, turn, { note: note.value }));
+    note.addEventListener("input", () => this.set(entry, turn, { note: note.value }));
     const rows = criteria.criteria.filter(each => (each.about === "dialog") === (turn === null)).map(({ name, question, scale }) => {
       const select = el("select", { aria: { "data-criterion": name } }, el("option", { value: "" }, "–"), scale.map(({ value, meaning }) =>
         el("option", { value, selected: mark()?.criteria[name] === value }, meaning && meaning !== value ? `${value}: ${meaning}` : value)));

@@ -36,8 +36,7 @@ const haystack = entry => entry.text ??= [
   entry.id, entry.title, ...entry.documents, ...entry.turns.flatMap(t => [t.query, t.answer]),
   ...entry.drops.map(d => d.text)].join("\n").toLowerCase();
 
-const marks = new Marks(runs, () => { tellMarks(); draw(); });
-if (given) marks.take(given);
+const marks = new Marks(runs, () => { tellMarks(); draw(); }, given);
 // Marks of nobody are a sample's: nothing else is to be marked.
 const only = given && !given.annotator ? new Set(marks.asked) : null;
 const form = (entry, turn) => only && !only.has(Marks.place(entry, turn)) ? null : marks.form(entry, turn, criteria);
@@ -45,7 +44,7 @@ $("annotator").value = marks.annotator;
 $("annotator").addEventListener("change", () => { marks.annotator = $("annotator").value.trim(); });
 
 function tellMarks(message) {
-  const of = marks.asked.size ? ` of ${marks.asked.size}` : "";
+  const of = only ? ` of ${only.size}` : "";
   $("marked").textContent = message ?? (marks.count ? `${marks.count}${of} marked${marks.unsaved ? ", not saved to a file yet" : ""}` : "nothing marked yet");
 }
 
@@ -63,16 +62,15 @@ function save(event) {
     el("a", { href: url, download: file.name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
   }
-  marks.unsaved = 0;
+  marks.saved();
   const reads = files.map(file => file.reads).filter(Boolean);
-  tellMarks(`${marks.count} marks saved.${reads.length ? ` The run reads them with: ${reads.join(" ; ")}` : ""}`);
+  tellMarks(`${count(marks.count, "mark")} saved.${reads.length ? ` The run reads them with: ${reads.join(" ; ")}` : ""}`);
 }
 
 async function open(event) {
   const [file] = event.target.files;
   try {
     marks.take(JSON.parse(await file.text()));
-    marks.unsaved = 0;
     $("annotator").value = marks.annotator;
     tellMarks(`opened ${file.name}`);
   } catch (error) {

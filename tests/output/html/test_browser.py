@@ -162,13 +162,15 @@ def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) ->
     browser.keys(Keys.ENTER, Keys.TAB, "says nothing of it", Keys.TAB, Keys.ENTER)
     browser.one("#annotator").send_keys("ada", Keys.ENTER)
     file = browser.downloads / "marks-ada.json"
-    browser.wait("return document.getElementById('marked').textContent.startsWith('1 marks saved')")
+    browser.wait("return document.getElementById('marked').textContent.startsWith('1 mark saved')")
     end = time.monotonic() + 30
     while not file.exists() and time.monotonic() < end:
         time.sleep(0.05)
     (mark,) = read_marks(file).marks
     assert (mark.dialog_id, mark.turn, mark.keep, mark.note) == ("dialog007", 1, False, "says nothing of it")
     assert "marks=marks-ada.json" in browser.one("#marked").text
+    browser.open("#dialog=dialog007")
+    browser.wait("return document.getElementById('marked').textContent === '1 marked'")
     browser.driver.execute_script("localStorage.clear()")
     browser.open("#dialog=dialog007")
     browser.one("#open").send_keys(str(file))
@@ -180,17 +182,65 @@ def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) ->
     browser.wait("return document.getElementById('marked').textContent.includes('another run')")
 
 
-def test_the_marks_on_a_sample_are_there_when_it_is_opened_again(browser: Browser) -> None:
+def test_a_note_is_kept_at_once_and_stays_unsaved_when_a_file_is_opened(browser: Browser) -> None:
+    browser.open()
+    browser.driver.execute_script("localStorage.clear()")
+    browser.open("#dialog=dialog000")
+    browser.shown("dialog000")
+    browser.one("#turn-1 .marks input").send_keys("too long")
+    browser.click("#row-1")
+    browser.shown("dialog001")
+    browser.open()
+    browser.wait("return document.getElementById('marked').textContent === '1 marked, not saved to a file yet'")
+    file = browser.downloads / "others.json"
+    file.write_text(Marks(run=fingerprint(DIALOGS[0]), annotator="eva", marks=()).model_dump_json(), encoding="utf-8")
+    browser.one("#open").send_keys(str(file))
+    browser.wait("return document.getElementById('marked').textContent.startsWith('opened')")
+    may_close = "return dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+    assert not browser.driver.execute_script(may_close)
+    browser.click("#save")
+    browser.wait("return document.getElementById('marked').textContent.startsWith('1 mark saved')")
+    assert browser.driver.execute_script(may_close)
+
+
+@pytest.mark.parametrize(("annotator", "keep", "marked"), [("", None, "1 of 1 marked"), ("eva", True, "1 marked")])
+def test_the_marks_on_a_sample_are_there_when_it_is_opened_again(
+    browser: Browser, annotator: str, keep: bool | None, marked: str
+) -> None:
     dialog = make_dialog(make_turn(1), id="drawn")
-    asked = Marks(run=fingerprint(dialog), annotator="", marks=(Mark(dialog_id="drawn", turn=1),))
+    asked = Marks(run=fingerprint(dialog), annotator=annotator, marks=(Mark(dialog_id="drawn", turn=1, keep=keep),))
     sample = Browser(browser.driver, browser.downloads / "sample.html", browser.downloads)
     write_report(sample.report, [make_set("sample", [dialog])], read_criteria(), near_duplicates(), asked)
     sample.open()
     sample.driver.execute_script("localStorage.clear()")
     sample.open("#dialog=drawn")
+    sample.one("#annotator").clear()
     sample.one("#annotator").send_keys("ada", Keys.TAB)
     sample.click("#turn-1 [data-keep=false]")
-    sample.wait("return document.getElementById('marked').textContent.startsWith('1 of 1 marked')")
-    sample.open("#dialog=drawn")
-    sample.wait("return document.querySelector('#turn-1 [data-keep=false]').getAttribute('aria-pressed') === 'true'")
-    assert sample.one("#annotator").get_attribute("value") == "ada"
+    sample.wait(f"return document.getElementById('marked').textContent === '{marked}, not saved to a file yet'")
+    for _ in range(2):
+        sample.open("#dialog=drawn")
+        sample.wait(
+            "return document.querySelector('#turn-1 [data-keep=false]').getAttribute('aria-pressed') === 'true'"
+        )
+        assert sample.one("#annotator").get_attribute("value") == "ada"
+        sample.click("#save")
+        sample.wait("return document.getElementById('marked').textContent === '1 mark saved.'")
+
+
+def test_a_run_and_its_judged_copy_have_the_same_marks(browser: Browser) -> None:
+    dialog = make_dialog(make_turn(1), make_turn(2), id="both")
+    page = Browser(browser.driver, browser.downloads / "beside.html", browser.downloads)
+    write_report(
+        page.report, [make_set(name, [dialog]) for name in ("run", "judged")], read_criteria(), near_duplicates()
+    )
+    page.open("#dialog=0:both")
+    page.driver.execute_script("localStorage.clear()")
+    page.open("#dialog=0:both")
+    page.click("#turn-1 [data-keep=false]")
+    page.click("#row-1")
+    page.wait("return location.hash === '#dialog=1:both'")
+    page.click("#turn-2 [data-keep=true]")
+    page.open("#dialog=1:both")
+    page.wait("return document.querySelectorAll('#dialog [data-keep][aria-pressed=true]').length === 2")
+    assert page.one("#marked").text.startswith("2 marked")
