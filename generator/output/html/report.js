@@ -137,11 +137,17 @@ function search() {
     turns += hits.length;
     return true;
   });
+  dim();
   const accepted = found.filter(e => e.accepted).length;
   $("found").textContent = `${count(found.length, "dialog")} (${(found.length - accepted).toLocaleString("en")} dropped), ${count(turns, "turn")}`;
   $("rows").style.height = `${found.length * ROW}px`;
   $("list").scrollTop = 0;
   draw();
+}
+
+function dim() {
+  const hits = current && hitTurns.get(current.place);
+  for (const node of $("dialog").querySelectorAll("[id^=turn-]")) node.classList.toggle("miss", Boolean(hits?.size) && !hits.has(+node.id.slice(5)));
 }
 
 // The list, of which only the rows in sight are in the document
@@ -212,6 +218,7 @@ async function show(entry) {
     ...rest.map(drop),
     ...entry.turns.map((turn, place) => turnOf(entry, turn, detail.turns[place])),
     entry.accepted && form(entry, null) ? el("section", { className: "turn" }, el("h3", {}, "The dialog as a whole"), form(entry, null)) : "");
+  dim();
   $("dialog").scrollTop = 0;
   passages();
   draw();
@@ -223,20 +230,22 @@ function drop(each) {
     each.text ? el("pre", {}, each.text) : "");
 }
 
+// A text has a direction of its own beside its English label.
+const labelled = (label, text) => text ? el("p", { className: "small" }, el("b", {}, `${label}: `), el("span", {}, text)) : "";
+
 function turnOf(entry, turn, detail) {
-  const hits = hitTurns.get(entry.place);
   const tag = (text, kind = "", title = "") => text ? el("span", { className: `tag ${kind}`, title }, text) : "";
   const types = [turn.question_type === "unlabelled" ? "" : turn.question_type, turn.multi_turn_type && turn.multi_turn_type !== turn.question_type ? turn.multi_turn_type : "", turn.answerability];
   const reason = entry.pairs.get(turn.turn);
   const answer = el("button", { type: "button", className: "answer", aria: { "aria-pressed": false, "aria-label": `Answer of turn ${turn.turn}: show its evidence` } }, turn.answer || "(no answer)");
   answer.addEventListener("click", () => light(turn.turn, detail.evidence, answer));
   const name = place => place === undefined ? "a passage that is not in the dialog" : `${shown.passages[place].title || shown.passages[place].id} (${place + 1})`;
-  return el("section", { className: `turn${hits && hits.size && !hits.has(turn.turn) ? " miss" : ""}`, id: `turn-${turn.turn}` },
+  return el("section", { className: "turn", id: `turn-${turn.turn}` },
     el("div", { className: "tags" }, el("b", {}, `Turn ${turn.turn}`), types.map((t, place) => tag(t, "", ["question type", "multi-turn type", "answerability"][place])),
       turn.given ? tag("given") : turn.kept === null ? "" : turn.kept ? tag("✓ kept", "kept") : tag(`✗ ${reason ?? "dropped"}`, "gone")),
     el("p", { className: "query" }, turn.query),
-    detail.clean_query ? el("p", { className: "small" }, el("b", {}, "before slips: "), detail.clean_query) : "",
-    detail.retrieval_query ? el("p", { className: "small" }, el("b", {}, "search: "), detail.retrieval_query) : "",
+    labelled("before slips", detail.clean_query),
+    labelled("search", detail.retrieval_query),
     detail.hits.length ? el("ol", { className: "hits" }, detail.hits.map(({ passage_id, rank, score, new: fresh }) => {
       const place = shown.places.get(passage_id);
       const to = el("button", { type: "button", disabled: place === undefined }, name(place));
@@ -245,12 +254,12 @@ function turnOf(entry, turn, detail) {
     })) : "",
     answer,
     detail.reasoning ? el("details", {}, el("summary", {}, "reasoning"), el("p", { className: "small" }, detail.reasoning)) : "",
-    detail.other_answers.map(a => el("p", { className: "small" }, el("b", {}, "another reference: "), a)),
-    detail.original_answer ? el("p", { className: "small" }, el("b", {}, "before a person edited it: "), detail.original_answer) : "",
+    detail.other_answers.map(answer => labelled("another reference", answer)),
+    labelled("before a person edited it", detail.original_answer),
     turn.verdicts.map(([judge, label], place) => {
       const { explanation: why, model, score = null, decides = true } = detail.verdicts?.[place] ?? {};
       return el("p", { className: "small" }, el("b", {}, `${judge}: ${label}`), score === null || String(score) === label ? "" : ` (${score})`,
-        model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? ` – ${why}` : "");
+        model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? [" – ", el("span", {}, why)] : "");
     }),
     entry.drops.filter(d => d.turn === turn.turn).map(d => d.scope === "pair" ? "" : el("details", {}, el("summary", {}, `dropped ${d.scope}: ${d.stage}: ${d.reason}`), drop(d))),
     turn.given ? "" : form(entry, turn.turn));
@@ -269,7 +278,7 @@ function passages() {
   const spans = shown.passages.map(() => []);
   for (const { passage_id, start, end } of lit?.evidence ?? []) spans[shown.places.get(passage_id)]?.push([start, end]);
   const said = !shown.passages.length ? (current.accepted && !current.full ? "The passages of this dialog are not in this file." : "No passages.") : !lit ? `${count(shown.passages.length, "passage")}.${shown.turns.some(turn => turn.evidence.length) ? " A click on an answer lights up its evidence." : ""}`
-    : lit.evidence.length ? `Evidence of turn ${lit.turn}: ${lit.evidence.length} sentence${lit.evidence.length === 1 ? "" : "s"}.` : `The answer of turn ${lit.turn} names no evidence.`;
+    : lit.evidence.length ? `Evidence of turn ${lit.turn}: ${count(lit.evidence.length, "sentence")}.` : `The answer of turn ${lit.turn} names no evidence.`;
   $("passages").replaceChildren(...(marks.asked.size && criteria.instructions ? [instructions] : []), el("p", { className: "hint", aria: { role: "status" } }, said), ...shown.passages.map((passage, place) =>
     el("div", { className: `passage${spans[place].length ? " lit" : ""}`, id: `passage-${place}` },
       el("h3", {}, `${place + 1}. ${passage.title || passage.id} `, passage.title ? el("small", {}, passage.id) : ""),

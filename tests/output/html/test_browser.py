@@ -36,7 +36,13 @@ DIALOGS = [
             hits=make_hits("p", "q"),
             evidence=(Evidence(passage_id="p", start=TEXT.index("They"), end=TEXT.index(" <"), text=SENTENCE),),
         ),
-        make_turn(2, query="And at night?", question_type="comparative", verdicts=(WRONG,) if number == 7 else ()),
+        make_turn(
+            2,
+            query="And at night?",
+            question_type="comparative",
+            retrieval_query="מתי חוזרות הסירות בלילה?",
+            verdicts=(WRONG,) if number == 7 else (),
+        ),
         passages=[make_passage("p", TEXT, title="Harbour"), make_passage("q", "Nothing.", title=HOSTILE)],
         id=f"dialog{number:03}",
     )
@@ -143,6 +149,18 @@ def test_an_answer_lights_up_its_evidence_and_markup_stays_text(browser: Browser
     assert browser.driver.find_elements(By.CSS_SELECTOR, "main img, main script") == []
     browser.click("#turn-2 .answer")
     assert browser.texts("mark") == []
+    assert browser.one("#turn-2 .small span").value_of_css_property("direction") == "rtl"
+
+
+def test_turns_that_a_filter_does_not_find_are_dim_while_it_is_set(browser: Browser) -> None:
+    browser.open("#dialog=dialog042")
+    browser.shown("dialog042")
+    browser.click("#f-type option[value=comparative]")
+    browser.found("300 dialogs (0 dropped), 300 turns")
+    assert len(browser.texts("#turn-1.miss, #turn-2:not(.miss)")) == 2
+    browser.click("button[type=reset]")
+    browser.found("301 dialogs")
+    assert browser.texts(".turn.miss") == []
 
 
 def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) -> None:
