@@ -16,7 +16,7 @@ from generator.dialogs.filter import check_columns, filter_pairs
 from generator.errors import CorpusError, RunError
 from generator.output.base import ExportSource
 from generator.output.card import Origin
-from generator.output.chat import rows
+from generator.output.chat import kept_turns
 from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary
 from generator.report_sets import write_run_report
@@ -83,7 +83,7 @@ def _write_dialogs(settings: Settings, corpus: DialogCorpus, folder: Path) -> Hu
                 raise CorpusError(f"corpus.path: two dialogs have the id {dialog.id!r}; name only one file with them")
             ids.add(dialog.id)
             ranked = asyncio.run(rank_turns(_in_split(dialog, settings), pool))
-            pairs += len(rows(ranked, settings.judge.filter))
+            pairs += len(kept_turns(ranked, settings.judge.filter))
             drops += filter_pairs(ranked, settings.judge.filter)[1]
             file.write(ranked.model_dump_json() + "\n")
         # The first file in place: `_prepare` knows the folder by it if anything fails from here on.

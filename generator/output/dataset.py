@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from generator.common.atomic_files import atomic_replace, digest
-from generator.dialogs.filter import filter_pairs
 from generator.errors import ExportError
 from generator.output.card import Origin, SplitFile, render_card
-from generator.output.chat import Row, rows
+from generator.output.chat import Row, kept_turns, rows
 from generator.output.stats.guesses import GuessTally
 from generator.output.stats.statistics import Tally
 from generator.schema import Dialog, Split
@@ -40,7 +39,7 @@ def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> None:
         files = {split: stack.enter_context(_SplitWriter(folder / f"{split}.parquet")) for split in get_args(Split)}
         for dialog in dialogs:
             tally.add(dialog)
-            guesses.add(dialog, filter_pairs(dialog, info.filter)[0])
+            guesses.add(dialog, kept_turns(dialog, info.filter))
             for row in rows(dialog, info.filter):
                 files[dialog.split].add(row)
                 example = example or row

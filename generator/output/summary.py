@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from generator.dialogs.columns import deciding_verdict
-from generator.dialogs.filter import Filter, filter_pairs
+from generator.dialogs.columns import deciding_verdict, difficulty
+from generator.dialogs.filter import Filter
 from generator.execution.store import Store
-from generator.output.chat import rows
+from generator.output.chat import kept_turns
 from generator.output.stats.guesses import GuessTally
 from generator.output.stats.statistics import Portion, Statistics, Tally, evidence_covers
 from generator.schema import Cost, Record, Usage
@@ -145,12 +145,11 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
     kept, ranked, unjudged, levels, covered = 0, False, Counter[str](), Counter[str](), Counter[bool]()
     for dialog in store.dialogs():
         tally.add(dialog)
-        turns, _ = filter_pairs(dialog, keep)
-        made = rows(dialog, keep)
-        kept += len(made)
+        turns = kept_turns(dialog, keep)
+        kept += len(turns)
         covered.update(covers for turn in turns if (covers := evidence_covers(dialog, turn)) is not None)
-        levels.update(row.difficulty for row in made if row.difficulty)
-        ranked = ranked or any(row.rank_last_turn for row in made)
+        levels.update(level for turn in turns if (level := difficulty(turn)))
+        ranked = ranked or any(turn.rank_last_turn for turn in turns)
         guesses.add(dialog, turns)
         verdicts = (verdict for turn in turns if (verdict := deciding_verdict(turn)))
         unjudged.update(v.explanation.partition(": ")[0] for v in verdicts if v.label == "unjudged")

@@ -80,6 +80,19 @@ def test_the_card_says_so_where_it_can_be_told(count: int, said: bool, tmp_path:
     assert [words in card for words in ("**This set gives itself away**: unanswerable by", "guesser")] == [said, said]
 
 
+def test_questions_without_a_reference_answer_are_not_guessed(tmp_path: Path) -> None:
+    def change(hard: bool, query: str) -> tuple[str, int]:
+        return query, 0 if hard else 3
+
+    unanswered = [
+        dialog.model_copy(update={"turns": (dialog.turns[0].model_copy(update={"answer": ""}),)})
+        for dialog in made(90, change)
+    ]
+    info = Origin(name="n", command="c", corpus="c", licence="MIT", source="s", language=None)
+    write_dataset([*made(30, change), *unanswered], tmp_path / "dataset", info)
+    assert "guesser" not in (tmp_path / "dataset" / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_published_set_gives_its_unanswerable_questions_away(data: Path) -> None:
     corpus = human_corpus("mtrag", str(data / "mtrag_un" / "reference_sample.jsonl"))
     tally = GuessTally()
