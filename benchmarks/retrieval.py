@@ -156,18 +156,17 @@ def main() -> None:
         settings = retriever_settings(name, changes, given.passage_tokens, given.overlap)
         k = CUTS[-1] if given.passage_tokens == WHOLE else 5 * CUTS[-1]
         for pool in pools:
-            if not pool.queries.keys() & set(given.forms):
+            forms = [form for form in given.forms if form in pool.queries]
+            if not forms:
                 continue
             retriever, size, seconds = build(pool, settings, given.cache)
-            first = list(pool.queries["last_turn"].values())
+            first = list(pool.queries[forms[0]].values())
             asyncio.run(time_alone(retriever, first[:3]))  # loads what is loaded on first use
             times = asyncio.run(time_alone(retriever, first[:ALONE]))
-            for form in given.forms:
-                if form not in pool.queries:
-                    continue
+            for form in forms:
                 rankings, throughput = asyncio.run(rank(retriever, pool.queries[form], k))
                 quality[name, form, pool.name] = mean_figures(pool.relevant, rankings)
-                if form == given.forms[0]:
+                if form == forms[0]:
                     speed = Speed(float(np.median(times)), float(np.percentile(times, 95)), throughput)
             build_time = f"{seconds:.1f}" if seconds is not None else "existed"
             costs.append(
