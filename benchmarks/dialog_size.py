@@ -101,7 +101,7 @@ def main() -> None:
 
     settings = [(5, 512, 4), (3, 512, 4), (10, 512, 4), (5, 256, 4), (5, 512, 2), (5, 512, 8)]
     base = room(MODELS[0], 2, 2, 2) - RULES
-    rows = [[*map(str, each), f"{tokens(*each):,.0f}", f"{base / tokens(*each):.0f}"] for each in settings]
+    rows = [[*map(str, each), f"{tokens(*each):,.0f}", f"{base // tokens(*each):.0f}"] for each in settings]
     head = ["retriever.k", "passage_tokens", "turns", "tokens a dialog adds", "dialogs that fit"]
     print(table(head, rows) + "\n")
     rows = []
