@@ -1,11 +1,11 @@
-"""Measure what the last dialogs of a run wait for: a plan is started before or after it is known that one is missing.
+"""Measure what the last dialogs of a run wait for, by the rule that starts their plans.
 
     python -m benchmarks.run_end              # the table, in simulated time: a minute
 
-"Before" starts a plan only if all dialogs under way could be accepted and one would still be missing; "after" is the
-run's own rule. Simulated is the model alone: the pipeline, the store and the order of outcomes are a run's. A dialog is
-15 calls, one after another, each of lognormal delays of 3 s (sigma 0.8), and is accepted or rejected at its end. Ideal
-is the time in which the calls of the plans that a run needs fill the calls that may be in flight.
+"cautious" starts a plan only if a dialog would be missing even if all under way were accepted; "run's own" is the rule
+of a run. Simulated is the model alone: the pipeline, the store and the order of outcomes are a run's. A dialog is 15
+calls, one after another, each of lognormal delays of 3 s (sigma 0.8), and is accepted or rejected at its end. Ideal is
+the time in which the calls of the plans that a run needs fill the calls that may be in flight.
 """
 
 import asyncio
@@ -65,9 +65,9 @@ def simulated_loop() -> asyncio.AbstractEventLoop:
 
 @contextmanager
 def rule(name: str) -> Iterator[None]:
-    """Run with the rule "before" or "after": where all dialogs under way count as accepted, none is started early."""
+    """Run with the rule "cautious", by which all dialogs under way count as accepted, or with the run's own."""
     prior = module.PRIOR_ACCEPTED
-    module.PRIOR_ACCEPTED = 10**24 if name == "before" else prior
+    module.PRIOR_ACCEPTED = 10**24 if name == "cautious" else prior
     try:
         yield
     finally:
@@ -121,7 +121,7 @@ def _made(name: str, number: int, accepted: bool) -> GeneratedDialog:
 def main() -> None:
     table = Table("dialogs", "accepted", "in flight", "rule", "seconds", "ideal", "of the ideal", "more calls")
     for dialogs, rate, in_flight in RUNS:
-        for name in ("before", "after"):
+        for name in ("cautious", "run's own"):
             with rule(name):
                 ended = simulate(dialogs, rate, in_flight)
             share = f"{dialogs / ended.plans:.0%}"
