@@ -43,6 +43,7 @@ FOLDS, DIVISIONS, DRAWS = 10, 5, 2000
 C = 0.5
 # Cues that fewer questions show are left out: they would describe these questions rather than a type.
 SHOWN = 3
+JUDGE = "cues (**the judge**)"
 
 Matrix = NDArray[np.float64]
 # Returns probabilities for questions, having learned from others and their labels: (train, labels, test).
@@ -204,27 +205,27 @@ def interval(right: Matrix, questions: Sequence[Question]) -> str:
     return f"{low:.3f} to {high:.3f}"
 
 
-def type_rows(systems: dict[str, System], questions: Sequence[Question], labels: Matrix) -> Iterator[list[str]]:
+def type_rows(runs: dict[str, list[Matrix]], questions: Sequence[Question], labels: Matrix) -> Iterator[list[str]]:
     """Yield for each system: accuracy of the first label, interval, the judge's lead, exact set, macro and micro F1."""
     places = np.arange(len(questions))
-    judge = np.mean([labels[places, run.argmax(axis=1)] for run in cross_validate(shipped, questions, labels)], axis=0)
-    for name, system in systems.items():
-        runs = list(cross_validate(system, questions, labels))
-        first = np.mean([labels[places, run.argmax(axis=1)] for run in runs], axis=0)
-        sets = [named(run) for run in runs]
+    right = {
+        name: np.mean([labels[places, run.argmax(axis=1)] for run in of_one], axis=0) for name, of_one in runs.items()
+    }
+    for name, first in right.items():
+        sets = [named(run) for run in runs[name]]
         exact = np.mean([(chosen == labels).all(axis=1).mean() for chosen in sets])
         macro, micro = (
             np.mean([f1_score(labels, chosen, average=kind, zero_division=0) for chosen in sets])
             for kind in ("macro", "micro")
         )
         figures = (f"{value:.3f}" for value in (exact, macro, micro))
-        lead = "" if system is shipped else interval(judge - first, questions)
+        lead = "" if name == JUDGE else interval(right[JUDGE] - first, questions)
         yield [name, f"{first.mean():.3f}", interval(first, questions), lead, *figures]
 
 
-def each_type(names: Sequence[str], questions: Sequence[Question], labels: Matrix) -> Iterator[list[str]]:
+def each_type(names: Sequence[str], runs: Sequence[Matrix], labels: Matrix) -> Iterator[list[str]]:
     """Yield for each type: questions with it by the human labels and by the judge, precision, recall and F1."""
-    sets = [named(run) for run in cross_validate(shipped, questions, labels)]
+    sets = [named(run) for run in runs]
     figures = np.mean([precision_recall_fscore_support(labels, chosen, zero_division=0)[:3] for chosen in sets], axis=0)
     given = np.mean([chosen.sum(axis=0) for chosen in sets], axis=0)
     for place, name in enumerate(names):
@@ -252,7 +253,7 @@ def main() -> None:
         "rules": by_rules(names),
         "word n-grams": regression(words(), 10),
         "character n-grams": regression(characters(), 10),
-        "cues (**the judge**)": shipped,
+        JUDGE: shipped,
         "cues, also whether the Agent had asked": regression(described(of_asking_agent), 0.5),
         "cues and n-grams": regression(make_union(described(of_question), words(), characters()), 0.5),
     }
@@ -262,9 +263,10 @@ def main() -> None:
     several = int((labels.sum(axis=1) > 1).sum())
     print(f"{len(questions)} questions, {several} with several labels\n", flush=True)
     head = ["", "first label right", "95%", "the judge's lead, 95%", "exact set", "macro F1", "micro F1"]
-    print(table(head, type_rows(systems, questions, labels)), flush=True)
+    runs = {name: list(cross_validate(system, questions, labels)) for name, system in systems.items()}
+    print(table(head, type_rows(runs, questions, labels)), flush=True)
     head = ["of the judge", "people", "judge", "precision", "recall", "F1"]
-    print("\n" + table(head, each_type(names, questions, labels)), flush=True)
+    print("\n" + table(head, each_type(names, runs[JUDGE], labels)), flush=True)
 
 
 if __name__ == "__main__":
