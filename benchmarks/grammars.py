@@ -7,9 +7,9 @@ a fresh compiler, and microseconds a token for the mask of allowed tokens, on on
 reply under way before it writes the next token of all.
 """
 
+import argparse
 import json
 import re
-import sys
 import time
 from typing import Any
 
@@ -50,9 +50,11 @@ def measure(info: xgrammar.TokenizerInfo, schema: str, tokens: list[int]) -> tup
     return seconds, (time.perf_counter() - start) / len(tokens) * 1e6
 
 
-def main(model: str) -> None:
+def main() -> None:
     """Print a row for each task."""
-    tokenizer = AutoTokenizer.from_pretrained(model)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", metavar="MODEL")
+    tokenizer = AutoTokenizer.from_pretrained(parser.parse_args().model)
     info = xgrammar.TokenizerInfo.from_huggingface(tokenizer)
     tasks: tuple[type[dspy.Signature], ...] = (FirstQuestion, NextQuestion, GroundedAnswer)
     for task in tasks:
@@ -66,4 +68,4 @@ def main(model: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

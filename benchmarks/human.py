@@ -8,12 +8,12 @@ import argparse
 import random
 from pathlib import Path
 
+from benchmarks.judgements import RATINGS
 from judges.people.annotations import published_scores, read_annotations
 from judges.people.measures import majority_of, measure_judge
 from judges.people.verdicts import Judged
 from judges.people.write import read_key
 
-FILE = "mtrag/evaluations/reference_subset_with_human_evaluations.json"
 CRITERION, MARKS, SAMPLES = "faithfulness", 50, 60
 JUDGES = ("rl_f", "Bert-KPrec", "RougeL", "rb_llm")
 SHUFFLED = "rl_f in random order"
@@ -23,7 +23,9 @@ def main() -> None:
     """Print how many samples of the marks tell each score from a coin."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    file = parser.parse_args().data / FILE
+    file = parser.parse_args().data / RATINGS
+    if not file.is_file():
+        parser.error(f"--data: {file} doesn't exist; give the folder that mtrag/ is in")
     key = read_key(None, (), [file], "mtrag")
     judged = Judged(key, read_annotations([file], key, {})[0])
     criterion, dialogs = judged.criteria[CRITERION], {item.id: item.dialog for item in key.items}

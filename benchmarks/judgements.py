@@ -12,6 +12,8 @@ from generator.optimization.labels import SETS, Item
 from generator.schema import Dialog
 from generator.sets import dialog_set
 
+# mtRAG's human evaluation, in the folder of data sets.
+RATINGS = "mtrag/evaluations/reference_subset_with_human_evaluations.json"
 # What people rated in a response, from 1 to 4, and how often they preferred it.
 ASKED = {
     "F": "faithfulness",
@@ -35,11 +37,12 @@ def read_ratings(data: Path) -> list[tuple[Scored, Mapping[str, float]]]:
 
     The reference answers are left out, since by any metric they equal themselves (Katsis et al. 2025, section 8).
     """
-    (file,) = sorted((data / "mtrag" / "evaluations").glob("*.json"))
+    file = data / RATINGS
+    records = dialog_set(str(file), None).records  # an error if there is no such file
     content = json.loads(file.read_text(encoding="utf-8"))
     given = {f"{e['task_id']}/{e['model_id']}": e["annotations"] for e in content["evaluations"]}
     result: list[tuple[Scored, Mapping[str, float]]] = []
-    for dialog in dialog_set(str(file), None).records():
+    for dialog in records():
         if not isinstance(dialog, Dialog):
             raise CorpusError(f"{dialog.where}: {dialog.reason}")
         if dialog.lm != "reference" and dialog.turns[-1].answerability in ("answerable", "partial"):

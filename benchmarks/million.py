@@ -5,8 +5,8 @@
 Each passage has one vector of 384 dimensions; encoding a query isn't measured.
 """
 
+import argparse
 import asyncio
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -49,7 +49,9 @@ async def search_at_once(retriever: dense.Dense, at_once: int) -> list[list[Scor
 
 
 def main() -> None:
-    count = int(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, metavar="COUNT", help="of vectors")
+    count = parser.parse_args().count
     vars(dense).update(note=lambda text: None)
     names = compose_choice("retriever", "dense")
     del names["_target_"]

@@ -6,8 +6,8 @@ transformers and gguf:
     python -m benchmarks.smollm2 FOLDER
 """
 
+import argparse
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -103,4 +103,6 @@ async def serve(
 
 
 if __name__ == "__main__":
-    print(convert(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    print(convert(parser.parse_args().folder))
