@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from benchmarks.judgements import read_ratings
-from generator.optimization.labels import item, read_csv
+from generator.optimization.labels import AUDIT, item, read_csv
 from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
 from generator.sets import dialog_set
@@ -56,12 +56,6 @@ GROUNDED = {
     "hallucination": False,
 }
 PARTIAL = {"entailment,hallucination", "partial hallucination"}
-AUDIT = {
-    "ctrl": ("ctrl", "begin_label"),
-    "doha": ("doha", "begin_label"),
-    "gpt2": ("gpt2", "begin_label"),
-    "gold": ("response", "BEGIN"),
-}
 
 
 class Response(NamedTuple):

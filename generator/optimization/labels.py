@@ -14,6 +14,14 @@ from generator.schema import TASK, Dialog, Passage, Turn
 # BEGIN's labels as verdicts of a judge of correctness.
 FAITHFUL = {"hallucination": "incorrect", "partial hallucination": "incorrect", "entailment": "correct"}
 
+# The systems of FaithDial's audit, and the columns of their responses and of BEGIN's labels.
+AUDIT = {
+    "ctrl": ("ctrl", "begin_label"),
+    "doha": ("doha", "begin_label"),
+    "gpt2": ("gpt2", "begin_label"),
+    "gold": ("response", "BEGIN"),
+}
+
 
 class Item(NamedTuple):
     """A response to judge, the last turn of its dialog, and its human label."""
@@ -93,12 +101,7 @@ def faithdial_audit(data: Path) -> Iterator[Item]:
 
     Left out: generic and uncooperative responses, which are neither right nor wrong, and openings.
     """
-    for system, response, labels in (
-        ("ctrl", "ctrl", "begin_label"),
-        ("doha", "doha", "begin_label"),
-        ("gpt2", "gpt2", "begin_label"),
-        ("gold", "response", "BEGIN"),
-    ):
+    for system, (response, labels) in AUDIT.items():
         for number, row in enumerate(read_csv(data / "faithdial_audit" / f"{system}_wow.csv")):
             given = row[labels].lower().strip()
             label = {"entailment,hallucination": "partial hallucination"}.get(given, given)
