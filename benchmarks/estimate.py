@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from generator.config.settings import load
 from generator.execution.history import History, read_history
 from generator.forecast import Size, Sizes, forecast
+from generator.output.markdown import table
 from generator.run import Run
 from generator.schema import Usage
 
@@ -69,9 +70,11 @@ def main() -> None:
     errors = np.abs([error for each, _ in compared for error in each])
     held = np.array([inside for _, each in compared for inside in each])
     print(f"{len(errors)} previews of {given.preview} dialogs in {len(compared)} runs\n")
-    print("| | median error | within 25% | in the interval |\n| --- | ---: | ---: | ---: |")
-    for name, error, inside in zip(FIGURES, errors.T, held.T, strict=True):
-        print(f"| {name} | {np.median(error):.0%} | {(error <= 0.25).mean():.0%} | {inside.mean():.0%} |")
+    rows = [
+        [name, *(f"{share:.0%}" for share in (np.median(error), (error <= 0.25).mean(), inside.mean()))]
+        for name, error, inside in zip(FIGURES, errors.T, held.T, strict=True)
+    ]
+    print(table(["", "median error", "within 25%", "in the interval"], rows))
 
 
 if __name__ == "__main__":

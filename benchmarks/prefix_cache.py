@@ -30,6 +30,7 @@ from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.single import SingleDocumentDialog
 from generator.models.gguf import bundled_model
 from generator.models.lm import LanguageModel
+from generator.output.markdown import table
 from generator.retrievers.bm25 import Bm25
 from generator.schema import Document
 from judges.llm.correctness import CorrectnessJudge
@@ -186,11 +187,9 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name)
     with tempfile.TemporaryDirectory() as folder:
         dialogs, signatures = asyncio.run(record(arguments.algorithm, Path(folder)))
-    print("| layout | calls | prompt tokens | from the cache | computed |")
-    print("| --- | --- | --- | --- | --- |")
     results = {layout.name: counted(layout, dialogs, tokenizer) for layout in (Plain(), Ours(signatures))}
-    for name, found in results.items():
-        print(f"| {' | '.join([name, *found.row])} |", flush=True)
+    head = ["layout", "calls", "prompt tokens", "from the cache", "computed"]
+    print(table(head, [[name, *found.row] for name, found in results.items()]))
     ours, plain = results["ours"], results["ChatAdapter"]
     print(f"\nOurs computes {(ours.prompt - ours.cached) / (plain.prompt - plain.cached):.1%} of ChatAdapter's tokens.")
 

@@ -111,8 +111,8 @@ def main() -> None:
     counts = {name: Counter(fault for fault, _ in each if fault) for name, each in refused.items()}
     faults = sorted(set[str]().union(*counts.values()))
     head = ["refused because it …", *(f"{name} ({len(questions)})" for name, questions in sets.items())]
-    shares = {name: Counter({fault: counts[name][fault] / len(sets[name]) for fault in faults}) for name in sets}
-    print(table(head, [[fault, *(f"{counts[n][fault]} ({shares[n][fault]:.1%})" for n in sets)] for fault in faults]))
+    rows = [[fault, *(f"{counts[n][fault]} ({counts[n][fault] / len(sets[n]):.1%})" for n in sets)] for fault in faults]
+    print(table(head, rows))
     rewrites = list(read_rewrites(arguments.data))
     print()
     for what, is_so in (("add facts", adds_facts), ("paste the dialog", pastes_dialog)):
