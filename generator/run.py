@@ -34,7 +34,8 @@ from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
 from generator.models.lm import is_small
 from generator.models.local_servers import find_servers
-from generator.output.progress import Display, closing_table
+from generator.output.outcome import closing_table
+from generator.output.progress import Display
 from generator.output.summary import Summary
 from generator.results import write_results
 from generator.run_checks import TOKENS_PER_WORD, check_settings, check_users, size_window

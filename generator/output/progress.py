@@ -1,4 +1,4 @@
-"""The progress of a run on a terminal or in a log, and the table at its end."""
+"""The progress of a run on a terminal or in a log."""
 
 import threading
 import time
@@ -13,10 +13,6 @@ from rich.text import Text
 from generator.common.sanitize import printable
 from generator.dialogs.live import Step
 from generator.execution.pipeline import Progress
-from generator.models.admission import CACHE_CURE
-from generator.output.summary import Summary
-from generator.output.tables import cell, print_table
-from generator.schema import Cost
 
 PLAIN_SECONDS = 10.0
 # Without a terminal, a line comes after so many seconds even if nothing has happened, and while it says the same after
@@ -159,70 +155,3 @@ def _line(step: Step) -> str:
         case "refused":
             return f"  refused, {step.label}: {text}"
     return f"dropped, {text}" if text else "dialog finished"
-
-
-def closing_table(summary: Summary) -> None:
-    """Print the outcome of a run."""
-    rows = [("accepted", f"{summary.accepted} of {summary.attempted} attempted dialogs, {summary.pairs} pairs")]
-    for title, stages in (
-        ("dropped dialogs", summary.dropped),
-        ("dropped turns", summary.dropped_turns),
-        ("dropped pairs", summary.dropped_pairs),
-        ("unused candidates", summary.dropped_candidates),
-    ):
-        counts = [(count, f"{stage}: {reason}") for stage, by in stages.items() for reason, count in by.items()]
-        if counts:
-            counts.sort(key=lambda lost: -lost[0])
-            rows.append((title, "\n".join(f"{count} × {why}" for count, why in counts)))
-    if summary.candidates_cost.calls:
-        rows.append(("for unused candidates", _spell(summary.candidates_cost)))
-    if summary.unjudged_pairs:
-        reason = next(iter(summary.unjudged), "")
-        unjudged = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}"
-        rows.append(("unjudged", f"{unjudged}; python -m judges judges them again"))
-    if summary.evidence_covers is not None:
-        rows.append(("evidence", f"covers the answer of {summary.evidence_covers:.0%} of the pairs"))
-    if summary.difficulty:
-        unranked = "" if summary.ranked else "; none can be hard without ranks of the evidence"
-        levels = ", ".join(f"{count} {level}" for level, count in summary.difficulty.items())
-        rows.append(("difficulty", f"{levels}{unranked}"))
-    if summary.guessable:
-        rows.append(("gives itself away", f"without reading a passage: {', '.join(summary.guessable)}"))
-    for title, shares in (
-        ("tasks", summary.tasks),
-        ("question types", summary.question_types),
-        ("multi-turn types", summary.multi_turn_types),
-        ("standalone", summary.standalone),
-        ("answerability", summary.answerability),
-    ):
-        if shares:
-            achieved = (f"{name} {s.achieved:.0%} (target {s.target:.0%})" for name, s in shares.items())
-            rows.append((title, ", ".join(achieved)))
-    if summary.skipped:
-        rows.append(("skipped", f"{summary.skipped} documents that can't be read, listed in skipped.jsonl"))
-    tokens = summary.tokens
-    counted = "the server doesn't report tokens"
-    if tokens.prompt:
-        cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache"
-        counted = f"{tokens.prompt} prompt tokens ({cached}), {tokens.completion} completion tokens"
-    rows.append(("model", f"{summary.lm_calls} calls, {counted}"))
-    if (share := summary.cached_share).stages:
-        over_time = " ".join(cell(part, "{:.0%}") for part in share.over_time)
-        rows.append(("from the cache", ", ".join(f"{stage} {part:.0%}" for stage, part in share.stages.items())))
-        rows.append(("over time", over_time))
-    if fell := share.collapsed:
-        rows.append(("warning", f"the cached share fell from {fell[0]:.0%} to {fell[1]:.0%}: {CACHE_CURE}"))
-    costs = (
-        f"{stage} {cost.calls:.1f} calls, {cost.computed:.0f} prompt tokens computed, {cost.completion:.0f} completed"
-        for stage, cost in summary.pair_cost.items()
-    )
-    if (surplus := summary.surplus).dialogs:
-        begun = f"{surplus.dialogs} dialogs begun too many: {_spell(surplus)}"
-        rows.append(("surplus", f"{begun}; a higher dialogs=… uses them"))
-    if summary.pair_cost:
-        rows.append(("cost of a pair", "\n".join(costs)))
-    print_table([*rows, ("time", str(timedelta(seconds=int(summary.seconds))))])
-
-
-def _spell(cost: Cost) -> str:
-    return f"{cost.calls} calls, {cost.prompt} prompt tokens, {cost.completion} completion tokens"

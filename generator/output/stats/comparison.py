@@ -136,6 +136,19 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
     yield from _portions("multi-turn types, of later turns", [s.multi_turn_types for s in statistics])
     yield from _portions("answerability, of all turns", [s.answerability for s in statistics])
     yield from _portions("verdicts, of all turns", [s.verdicts for s in statistics])
+    yield from _judges(statistics)
+    yield from _portions("users, of all dialogs", [s.users for s in statistics])
+    yield from _worth(statistics)
+    yield from _portions("difficulty, of turns with evidence", [s.difficulty for s in statistics])
+    yield from _portions("needs documents, of turns judged so", [s.needs_documents for s in statistics])
+    section = "answerability guessed without reading, AUC"
+    guessed = [{f"{g.answerability}, by the {g.sees}": g.auc for g in c.guesses} for c in columns]
+    for figure in sorted({figure for of_one in guessed for figure in of_one}):
+        yield _Row(section, figure, _RATIO, [of_one.get(figure) for of_one in guessed])
+    yield from _targets(columns)
+
+
+def _judges(statistics: Sequence[Statistics]) -> Iterator[_Row]:
     section = "judges, of the turns that each judged"
     for judge in sorted({judge for s in statistics for judge in s.judges}):
         labels = [s.judges.get(judge, ()) for s in statistics]
@@ -146,7 +159,9 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
         )
         if any(judge in s.scores for s in statistics):
             yield _Row(section, f"{judge}: mean score", _MEAN, [s.scores.get(judge) for s in statistics])
-    yield from _portions("users, of all dialogs", [s.users for s in statistics])
+
+
+def _worth(statistics: Sequence[Statistics]) -> Iterator[_Row]:
     section = "worth, of turns with evidence"
     for name, figure, form in (
         ("overlap", "overlap of question and evidence", _RATIO),
@@ -157,12 +172,10 @@ def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
         worth = [s.worth.get(name) for s in statistics]
         if any(value is not None for value in worth):
             yield _Row(section, figure, form, worth)
-    yield from _portions("difficulty, of turns with evidence", [s.difficulty for s in statistics])
-    yield from _portions("needs documents, of turns judged so", [s.needs_documents for s in statistics])
-    section = "answerability guessed without reading, AUC"
-    guessed = [{f"{g.answerability}, by the {g.sees}": g.auc for g in c.guesses} for c in columns]
-    for figure in sorted({figure for of_one in guessed for figure in of_one}):
-        yield _Row(section, figure, _RATIO, [of_one.get(figure) for of_one in guessed])
+
+
+def _targets(columns: Sequence[Column]) -> Iterator[_Row]:
+    statistics = [c.statistics for c in columns]
     section = "achieved and target"
     if any(c.dialogs_wanted for c in columns):
         reached = [c.statistics.total.dialogs if c.dialogs_wanted else None for c in columns]

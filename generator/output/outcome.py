@@ -1,0 +1,90 @@
+"""The table at the end of a run."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from generator.models.admission import CACHE_CURE
+from generator.output.summary import Summary
+from generator.output.tables import cell, print_table
+from generator.schema import Cost
+
+_Rows = Iterator[tuple[str, str]]
+
+
+def closing_table(summary: Summary) -> None:
+    """Print the outcome of a run."""
+    rows = [("accepted", f"{summary.accepted} of {summary.attempted} attempted dialogs, {summary.pairs} pairs")]
+    rows += [*_losses(summary), *_worth(summary), *_shares(summary)]
+    if summary.skipped:
+        rows.append(("skipped", f"{summary.skipped} documents that can't be read, listed in skipped.jsonl"))
+    print_table([*rows, *_spent(summary), ("time", str(timedelta(seconds=int(summary.seconds))))])
+
+
+def _losses(summary: Summary) -> _Rows:
+    for title, stages in (
+        ("dropped dialogs", summary.dropped),
+        ("dropped turns", summary.dropped_turns),
+        ("dropped pairs", summary.dropped_pairs),
+        ("unused candidates", summary.dropped_candidates),
+    ):
+        counts = [(count, f"{stage}: {reason}") for stage, by in stages.items() for reason, count in by.items()]
+        if counts:
+            counts.sort(key=lambda lost: -lost[0])
+            yield title, "\n".join(f"{count} × {why}" for count, why in counts)
+    if summary.candidates_cost.calls:
+        yield "for unused candidates", _spell(summary.candidates_cost)
+
+
+def _worth(summary: Summary) -> _Rows:
+    if summary.unjudged_pairs:
+        reason = next(iter(summary.unjudged), "")
+        unjudged = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}"
+        yield "unjudged", f"{unjudged}; python -m judges judges them again"
+    if summary.evidence_covers is not None:
+        yield "evidence", f"covers the answer of {summary.evidence_covers:.0%} of the pairs"
+    if summary.difficulty:
+        unranked = "" if summary.ranked else "; none can be hard without ranks of the evidence"
+        levels = ", ".join(f"{count} {level}" for level, count in summary.difficulty.items())
+        yield "difficulty", f"{levels}{unranked}"
+    if summary.guessable:
+        yield "gives itself away", f"without reading a passage: {', '.join(summary.guessable)}"
+
+
+def _shares(summary: Summary) -> _Rows:
+    for title, shares in (
+        ("tasks", summary.tasks),
+        ("question types", summary.question_types),
+        ("multi-turn types", summary.multi_turn_types),
+        ("standalone", summary.standalone),
+        ("answerability", summary.answerability),
+    ):
+        if shares:
+            achieved = (f"{name} {s.achieved:.0%} (target {s.target:.0%})" for name, s in shares.items())
+            yield title, ", ".join(achieved)
+
+
+def _spent(summary: Summary) -> _Rows:
+    tokens = summary.tokens
+    counted = "the server doesn't report tokens"
+    if tokens.prompt:
+        cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache"
+        counted = f"{tokens.prompt} prompt tokens ({cached}), {tokens.completion} completion tokens"
+    yield "model", f"{summary.lm_calls} calls, {counted}"
+    if (share := summary.cached_share).stages:
+        yield "from the cache", ", ".join(f"{stage} {part:.0%}" for stage, part in share.stages.items())
+        yield "over time", " ".join(cell(part, "{:.0%}") for part in share.over_time)
+    if fell := share.collapsed:
+        yield "warning", f"the cached share fell from {fell[0]:.0%} to {fell[1]:.0%}: {CACHE_CURE}"
+    if (surplus := summary.surplus).dialogs:
+        begun = f"{surplus.dialogs} dialogs begun too many: {_spell(surplus)}"
+        yield "surplus", f"{begun}; a higher dialogs=… uses them"
+    costs = (
+        f"{stage} {cost.calls:.1f} calls, {cost.computed:.0f} prompt tokens computed, {cost.completion:.0f} completed"
+        for stage, cost in summary.pair_cost.items()
+    )
+    if summary.pair_cost:
+        yield "cost of a pair", "\n".join(costs)
+
+
+def _spell(cost: Cost) -> str:
+    return f"{cost.calls} calls, {cost.prompt} prompt tokens, {cost.completion} completion tokens"
