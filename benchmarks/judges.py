@@ -6,7 +6,7 @@
     python -m benchmarks.judges --data FOLDER --pairs mtrag_scores:token_f1    # a judge that asks no model
 
 Settings after the options are those of `python -m judges`, which makes the calls and continues after an interruption.
-`--items` responses are drawn from each data set, equally many for each of the judge's labels.
+`--items` responses are drawn from each data set; of one with labels, equally many for each of the judge's.
 """
 
 import argparse

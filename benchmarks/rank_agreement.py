@@ -306,8 +306,8 @@ def _identify(run: Path) -> str:
 def main() -> None:
     """Print the tables, and write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("human", type=Path, help="mtRAG's folder")
-    parser.add_argument("companion", type=Path, nargs="+", help="run folders")
+    parser.add_argument("human", type=Path, metavar="HUMAN", help="mtRAG's folder")
+    parser.add_argument("companion", type=Path, nargs="+", metavar="COMPANION", help="run folders")
     parser.add_argument(
         "--model", help="the encoder of dense and hybrid, a folder (default: all-MiniLM-L6-v2 of the hub)"
     )

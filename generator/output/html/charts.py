@@ -35,10 +35,9 @@ def stacks(
     Args:
         values: print them, where each row has only one.
     """
-    settings = _settings(74 + len(rows) * (_BAR + 8), series, form)
+    settings = _settings((74 if values else 92) + len(rows) * (_BAR + 8), series, form)
     if not values:
-        height = 92 + len(rows) * (_BAR + 8)
-        settings = _settings(height, series, form) | {"print_values": False, "range": None, "show_x_labels": True}
+        settings |= {"print_values": False, "range": None, "show_x_labels": True}
     settings["show_legend"] = all(any(value is not None for value in found) for found in series.values())
     return _render(pygal.HorizontalStackedBar(**settings), title, rows, series)
 

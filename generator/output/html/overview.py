@@ -96,7 +96,7 @@ def _losses(dropped: Mapping[str, Mapping[str, int]]) -> list[_Step]:
 
 
 def _steps(title: str, what: str, steps: Sequence[_Step], text: str = "") -> Figure:
-    """Return bars of what is there and what is lost; beyond ten kinds of losses the rest are one bar."""
+    """Return bars of what is there and what is lost; of more than a dozen kinds of losses the rarest are one bar."""
     drawn = steps
     whole = sum(step.number for step in steps) if steps[0].lost else steps[0].number
     if len(steps) > 14:
