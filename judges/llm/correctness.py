@@ -61,7 +61,8 @@ class CorrectnessSettings(ModelJudgeSettings):
     grounding: bool = Field(
         default=True,
         description="When dialogs are generated, `judge=grounding` decides too, which asks no model: a pair is also "
-        "removed for words and numbers that no passage has. What it leaves `unjudged` removes nothing.",
+        "removed for words and numbers that no passage has, or that the cited sentences don't cover. What it leaves "
+        "`unjudged` removes nothing.",
     )
 
     @property
