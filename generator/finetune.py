@@ -18,7 +18,8 @@ COMMAND = Command(
         "python -m generator.finetune +student=NAME data=PATH [setting=value ...]",
         "",
         "Fine-tunes a chat model on context-response pairs: of runs, of human dialogs (quac:PATH), of dataset folders.",
-        "The same command continues a training from its last checkpoint. Extra: train (uv sync --extra train).",
+        "The same command continues a training from its last checkpoint.",
+        "Extra: train (uv sync --inexact --extra train).",
     ),
     groups=(("student", "students and how they are trained"),),
 )

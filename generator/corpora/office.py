@@ -48,7 +48,7 @@ def office_formats() -> dict[str, Reader]:
     except ImportError as error:
         raise CorpusError(
             f"corpus.reader=office: a package is missing ({describe(error)}); install the extra 'office' (uv sync "
-            "--extra office), or set corpus.reader=plain"
+            "--inexact --extra office), or set corpus.reader=plain"
         ) from error
     office = {suffix: partial(_office, suffix) for suffix in MIME_TYPES}
     pages = dict.fromkeys((".html", ".htm"), lambda data: read_html(decode_html(data), _read_with_rows))

@@ -74,7 +74,7 @@ async def _ready(
         if process.poll() is not None:
             raise ModelError(
                 f"vLLM failed to start: {_log_line(log, failed=True)}; see its log {log}; {setting}.serve_python must "
-                "be the Python of an environment with vLLM (uv sync --extra vllm)"
+                "be the Python of an environment with vLLM (uv sync --inexact --extra vllm)"
             )
         now = time.monotonic()
         if now - start > timeout_s:

@@ -163,7 +163,7 @@ def _load(model: str) -> Any:
     except ImportError as error:
         raise RetrieverError(
             f"retriever: the package sentence-transformers is missing ({error}); install the extra 'dense' (uv sync "
-            "--extra dense), or choose retriever=bm25"
+            "--inexact --extra dense), or choose retriever=bm25"
         ) from error
     set_verbosity_error()
     disable_progress_bar()  # loading takes a fraction of a second

@@ -94,8 +94,8 @@ class McpRetriever(RemoteRetriever):
             import mcp  # noqa: F401
         except ImportError as error:
             raise RetrieverError(
-                f"retriever=mcp: the package mcp is missing ({error}); install the extra 'mcp' (uv sync --extra mcp), "
-                "or choose retriever=http"
+                f"retriever=mcp: the package mcp is missing ({error}); install the extra 'mcp' (uv sync --inexact "
+                "--extra mcp), or choose retriever=http"
             ) from error
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it reports each attempt that failed
         self._settings = settings

@@ -23,7 +23,7 @@ try:
     from trl import SFTConfig, SFTTrainer
 except ImportError as error:
     raise ConfigError(
-        f"python -m generator.finetune needs the extra 'train' ({error}): install it (uv sync --extra train)"
+        f"python -m generator.finetune needs the extra 'train' ({error}): install it (uv sync --inexact --extra train)"
     ) from error
 
 

@@ -112,7 +112,8 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
         from transformers.utils.logging import disable_progress_bar, set_verbosity_error
     except ImportError as error:
         raise ConfigError(
-            f"BERT scores need the package bert-score ({error}): install the extra 'metrics' (uv sync --extra metrics)"
+            f"BERT scores need the package bert-score ({error}): install the extra 'metrics' (uv sync --inexact "
+            "--extra metrics)"
         ) from error
     set_verbosity_error()
     disable_progress_bar()

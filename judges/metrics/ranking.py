@@ -41,7 +41,7 @@ def measure(relevant: Relevant, found: Scores) -> dict[str, Figures]:
     except ImportError as error:
         raise ConfigError(
             f"Recall and nDCG: the package pytrec_eval-terrier is missing ({error}); install the extra 'metrics' (uv "
-            "sync --extra metrics), or that package alone"
+            "sync --inexact --extra metrics), or that package alone"
         ) from error
     cuts = ",".join(map(str, CUTS))
     qrels = {query: dict(graded) for query, graded in relevant.items()}

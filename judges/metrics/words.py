@@ -93,8 +93,8 @@ def _rouge() -> Any:
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError as error:
         raise ConfigError(
-            f"ROUGE-L needs the package rouge-score ({error}): install the extra 'metrics' (uv sync --extra metrics), "
-            "or that package alone"
+            f"ROUGE-L needs the package rouge-score ({error}): install the extra 'metrics' (uv sync --inexact --extra "
+            "metrics), or that package alone"
         ) from error
     # absl's log handler keeps the standard error of its import, and closes it when logging is configured again (by
     # Hydra, for instance), unless it is that of the process.

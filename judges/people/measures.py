@@ -131,7 +131,8 @@ def require() -> None:
         import statsmodels  # noqa: F401
     except ImportError as error:
         raise ConfigError(
-            f"agreement: a package is missing ({error}); install the extra 'agreement' (uv sync --extra agreement)"
+            f"agreement: a package is missing ({error}); install the extra 'agreement' (uv sync --inexact --extra "
+            "agreement)"
         ) from error
 
 

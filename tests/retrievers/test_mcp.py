@@ -212,5 +212,5 @@ def test_no_server_is_one_line(settings: tuple[str, ...], words: str, tmp_path: 
 
 def test_a_missing_package_is_one_line(lib: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(RetrieverError, match=r"the package mcp is missing .*uv sync --extra mcp"):
+    with pytest.raises(RetrieverError, match=r"the package mcp is missing .*uv sync --inexact --extra mcp"):
         opened(lib, url="http://127.0.0.1:9/mcp")

@@ -112,8 +112,8 @@ def _import_ray(local: bool) -> Any:
         import ray.data
     except ImportError as error:
         raise RunError(
-            f"executor=ray needs the package ray ({error}): install the extra 'ray' (uv sync --extra ray), or "
-            "set executor=local"
+            f"executor=ray needs the package ray ({error}): install the extra 'ray' (uv sync --inexact --extra "
+            "ray), or set executor=local"
         ) from error
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context = ray.data.DataContext.get_current()

@@ -94,7 +94,7 @@ class Server:
         except ImportError as error:
             raise RetrieverError(
                 f"retriever=elasticsearch: the package elasticsearch is missing ({error}); install the extra "
-                "'elasticsearch' (uv sync --extra elasticsearch), or choose retriever=bm25"
+                "'elasticsearch' (uv sync --inexact --extra elasticsearch), or choose retriever=bm25"
             ) from error
         self.access = access
         # They would report each attempt that failed; only the last one matters.
