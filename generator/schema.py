@@ -282,7 +282,8 @@ class Turn(Record):
         multi_turn_type: the multi-turn type, or where a taxonomy has none the question type; None in first turns.
         answerability: how much of the question the passages answer.
         planned: the planned labels, where the final ones are measured (Katsis et al. 2025, section 3.1).
-        retrieval_query: the query that the retriever was sent; empty in the single-document algorithm.
+        retrieval_query: the query sent to the retriever at this turn, or of human dialogs people's standalone question;
+            empty if there is none.
         hits: what the search returned, best first; empty in the single-document algorithm.
         rank_last_turn, rank_query: the place of the passage with the evidence in a BM25 search, from 1, by the question
             as asked and by `retrieval_query`; the first of several. None without evidence or such a search.

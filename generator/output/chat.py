@@ -66,7 +66,10 @@ class Row(Record):
         description="`answerable`, `partial` or `unanswerable` from the passages; `underspecified`: has several "
         "readings; `conversational`: asks for nothing"
     )
-    retrieval_query: str = Field(description="what the retriever was asked at this turn; empty but for `multi`")
+    retrieval_query: str = Field(
+        description="the query sent to the retriever at this turn, or of human dialogs people's standalone question; "
+        "empty if there is none"
+    )
     evidence: tuple[Evidence, ...] = Field(
         description="sentences the answer rests on: `passage_id`, `start`, `end` (characters of the passage), `text`"
     )
