@@ -47,8 +47,8 @@ class EstimateSettings(Record):
         "the run continues them. null: none.",
     )
     earlier_run: Annotated[LocalPath | None, Operational] = Field(
-        description="Folder of a run with the same models and like settings, whose costs are reckoned with; null: "
-        "those of this run, if it has begun."
+        description="Folder of a run with the same algorithm, `algorithm.reasoning` and judge, whose costs are "
+        "reckoned with; null: those of this run, if it has begun."
     )
     tokens_per_s: Annotated[float | None, Operational] = Field(
         gt=0,
