@@ -61,7 +61,8 @@ class Mix(Record):
     measure: Annotated[tuple[str, ...], OneOrMore] = Field(
         default=(),
         description="Judges that label what was really asked and answered, in place of what was planned: "
-        "`question_type`, `answerability`, `idk`. They ask the model of the judge. []: the labels are those planned.",
+        "`question_type`, `answerability`, `idk`; `needs_documents` adds that column. They ask the model of the judge. "
+        "[]: the labels are those planned.",
     )
     examples: bool = Field(
         default=True,
