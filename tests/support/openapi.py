@@ -93,6 +93,7 @@ def _convert(node: Any, spec: Json, closed: bool = False) -> Any:
         elif key in ("items", "additionalProperties"):
             made[key] = _convert(value, spec, closed=True)
         elif key == "allOf" and len(value) > 1:
+            # The bound of one variant, as of `sparse_vector`'s `inference_id`, is rendered for the whole object.
             made[key] = [_convert({k: v for k, v in part.items() if k != "maxProperties"}, spec) for part in value]
         elif key == "$ref" and isinstance(value, str):
             made[key] = f"{_URI}{value}"
