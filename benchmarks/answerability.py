@@ -1,6 +1,6 @@
 """`generator.dialogs.answerability` against people's labels, beside always saying `answerable`, as Markdown.
 
-    uv run --group benchmark python -m benchmarks.answerability --data FOLDER
+    uv run --group benchmark python -m benchmarks.answerability --data DATA
 
 mtRAG's human conversations; the sample of MTRAG-UN without its underspecified tasks; INSCIT's answers, where no answer
 with relevant information is partial.

@@ -1,6 +1,6 @@
 """Agreement of `judge=asks_back` with people's labels of clarification responses, as a Markdown table.
 
-    uv run --group benchmark python -m benchmarks.asks_back --data FOLDER
+    uv run --group benchmark python -m benchmarks.asks_back --data DATA
 
 Responses that ask back: targets of underspecified questions (MTRAG-UN), responses that their writer labelled as a
 clarification (INSCIT), first answers of the task that asks for one (IC of MT-Bench-101; the other tasks whose first

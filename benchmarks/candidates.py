@@ -3,7 +3,7 @@
     for n in 1 2 4; do python -m generator algorithm.candidates=$n run_dir=outputs/candidates-$n \\
         dialogs=8 max_attempts=8 turns=3 lm=…; done
     python -m benchmarks.candidates outputs/candidates-*
-    python -m benchmarks.candidates --people FOLDER/mtrag/evaluations/reference_subset_with_human_evaluations.json
+    python -m benchmarks.candidates --people DATA/mtrag/evaluations/reference_subset_with_human_evaluations.json
 
 With run folders it prints the share of planned turns that became kept pairs, by `summary.json`, and what such a pair
 cost. Give all runs the same `max_attempts` as `dialogs`: otherwise a run that loses more dialogs has more plans. With

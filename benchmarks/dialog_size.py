@@ -1,6 +1,6 @@
 """Compute how many dialogs a server's prefix cache holds.
 
-    uv run --group benchmark python -m benchmarks.dialog_size --data FOLDER
+    uv run --group benchmark python -m benchmarks.dialog_size --data DATA
 
 Passages of a dialog: measured with the human conversations of mtRAG. Each turn's rewritten question is searched with
 BM25 in the pool of its domain; passages that are new join, as in Algorithm 2. Dialogs, calls and pairs of a server:

@@ -1,6 +1,6 @@
 """Check people's answers and their evidence by `generator.dialogs.evidence` and `answer_checks`, as Markdown.
 
-    uv run python -m benchmarks.evidence --data FOLDER
+    uv run python -m benchmarks.evidence --data DATA
 
 Evidence: how often the sentence that holds the answer is ranked first, and how often evidence, as many other sentences
 of the same documents, and the title alone don't cover the answer. Checks: how often people's answers fail one.

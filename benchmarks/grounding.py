@@ -1,6 +1,6 @@
 """Agreement of `judges.metrics.grounding` with people, on sources that it wasn't trained on, as Markdown.
 
-    uv run --group benchmark python -m benchmarks.grounding --data FOLDER
+    uv run --group benchmark python -m benchmarks.grounding --data DATA
 
 One source at a time is left out, of Q² both systems at once, since they answered the same messages. `--write` fits the
 judge to all sources but Q²'s dodeca, and writes its weights.

@@ -1,8 +1,8 @@
 """Split people's conversations into halves that share no document: one to learn from, one to answer.
 
-    uv run python -m benchmarks.halves mtrag FOLDER HALVES
-    uv run python -m benchmarks.halves multidoc2dial FOLDER HALVES
-    uv run python -m benchmarks.halves quac FOLDER HALVES
+    uv run python -m benchmarks.halves mtrag DATA HALVES
+    uv run python -m benchmarks.halves multidoc2dial DATA HALVES
+    uv run python -m benchmarks.halves quac DATA HALVES
 
 Of mtRAG (Katsis et al. 2025) `train.json` and `test.json`, as published. Of MultiDoc2Dial's documents, and DialDoc21's
 test dialogs on them, `train/` and `test/` in the format of Doc2Dial (Feng et al. 2020). These dialogs have no

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.human --data FOLDER`: how often 50 marks of people tell a judge from a coin.
+"""`python -m benchmarks.human --data DATA`: how often 50 marks of people tell a judge from a coin.
 
 The marks are those of mtRAG's human evaluations on faithfulness, the judges the scores that its authors published;
 `docs/human.md` has the figures.

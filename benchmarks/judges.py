@@ -1,9 +1,9 @@
 """Agreement of judges with human labels: accuracy, Cohen's kappa and Spearman correlation, for any model, as Markdown.
 
-    python -m benchmarks.judges --data FOLDER                                  # what mtRAG's authors measured
-    python -m benchmarks.judges --data FOLDER --items 40 lm=embedded           # ask a model
-    python -m benchmarks.judges --data FOLDER --pairs squad2:answerability,mtrag_idk:idk lm=vllm
-    python -m benchmarks.judges --data FOLDER --pairs mtrag_scores:token_f1    # a judge that asks no model
+    python -m benchmarks.judges --data DATA                                  # what mtRAG's authors measured
+    python -m benchmarks.judges --data DATA --items 40 lm=embedded           # ask a model
+    python -m benchmarks.judges --data DATA --pairs squad2:answerability,mtrag_idk:idk lm=vllm
+    python -m benchmarks.judges --data DATA --pairs mtrag_scores:token_f1    # a judge that asks no model
 
 Settings after the options are those of `python -m judges`, which makes the calls and continues after an interruption.
 `--items` responses are drawn from each data set; of one with labels, equally many for each of the judge's.

@@ -1,6 +1,6 @@
 """People's later questions that the checks would refuse (`generator.dialogs.checks`), by rule, as Markdown.
 
-    uv run python -m benchmarks.question_checks --data FOLDER --cases
+    uv run python -m benchmarks.question_checks --data DATA --cases
 
 mtRAG's conversations (each question checked as its human label, follow-up or clarification, says), the dialogs of CoQA
 and QuAC, and the histories of CANARD and INSCIT, which come without documents and are checked as follow-ups: of these,

@@ -1,6 +1,6 @@
 """Accuracy of `judges.metrics.question_type` on mtRAG's question types, beside simpler and larger models, as Markdown.
 
-    uv run --extra dense --group benchmark python -m benchmarks.question_types --data FOLDER
+    uv run --extra dense --group benchmark python -m benchmarks.question_types --data DATA
 
 Cross-validation in ten folds by conversation, the mean of five divisions. Intervals hold 95% of 2,000 bootstrap
 draws of conversations. `--write` fits the judge to all questions, and writes its weights.

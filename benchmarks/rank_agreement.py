@@ -1,6 +1,6 @@
 """Agreement of companion sets with people's conversations about which retriever is the better one: Kendall's tau.
 
-    uv run --extra dense --group benchmark python -m benchmarks.rank_agreement FOLDER/mtrag outputs/RUN ...
+    uv run --extra dense --group benchmark python -m benchmarks.rank_agreement DATA/mtrag outputs/RUN ...
 
 HUMAN is mtRAG's folder (Katsis et al. 2025: `conversations.json`, `retrieval_tasks/` with the passages of each domain),
 each COMPANION a run on these passages with `retriever.query=rewrite`. A system is a retriever with a form of query.

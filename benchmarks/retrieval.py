@@ -1,6 +1,6 @@
 """Quality and speed of retrievers: Recall and nDCG on mtRAG's judged pools and a part of SciFact, as Markdown.
 
-    uv run --extra dense --group benchmark python -m benchmarks.retrieval --data FOLDER
+    uv run --extra dense --group benchmark python -m benchmarks.retrieval --data DATA
 
 Pools are not corpora: a pool holds only a few hundred passages, each of them found by some system for some question.
 The figures compare retrievers and settings with each other; they are no results on mtRAG.

@@ -138,7 +138,7 @@ def check_columns(
             continue
         kind, known = ("numbers", numbers) if isinstance(condition.value, float) else ("labels", labelled)
         if condition.column not in known:
-            asked = "; taxonomy.measure=[needs_documents] has it judged" if condition.column == NEEDS_DOCUMENTS else ""
+            asked = "; add needs_documents to taxonomy.measure" if condition.column == NEEDS_DOCUMENTS else ""
             raise ConfigError(
                 f"{setting}: {condition.text}: {condition.column} is none of the {kind} that this run has: "
                 f"{', '.join(known)}{asked}"
