@@ -121,8 +121,9 @@ def test_the_calls_of_a_finished_dialog_are_let_go(run: Path) -> None:
 
 def test_an_outcome_is_written_whole_or_not_at_all(run: Path) -> None:
     with Store(run, IDENTITY) as store:
-        with pytest.raises(RunError):
-            store.add(1, "c", dropped("c"), 1)  # plan 1 has its outcome
+        twice = dropped("c").model_copy(update={"usage": (("ask", SPENT), ("ask", SPENT))})
+        with pytest.raises(RunError, match="UNIQUE constraint"):
+            store.add(2, "c", twice, 1)  # plan, drop and usage are written by then
         assert (store.attempted, store.seconds) == (2, 3.5)
         assert [drop.dialog_id for drop in store.drops()] == ["b"]
         assert store.usage()["ask"].calls == 3
