@@ -222,7 +222,12 @@ def _walk(folder: Path, prefix: str, above: tuple[Path, ...]) -> Iterator[tuple[
     real = folder.resolve()
     if real in above:  # a loop of links
         return
-    for path in folder.iterdir():
+    try:
+        paths = list(folder.iterdir())
+    except OSError as error:
+        why = f"{_printable(str(folder))}: {describe(error)}; make this folder readable, or move it away"
+        raise OSError(why) from error
+    for path in paths:
         if _hidden([path.name]):
             continue
         fault = ""

@@ -1,5 +1,6 @@
 """Paths of every kind: links, archives, URLs, damaged files, and the fingerprint of what they hold."""
 
+import errno
 import gzip
 import os
 import zipfile
@@ -76,6 +77,20 @@ def test_linked_folders_are_read_and_loops_end(name: str, tmp_path: Path) -> Non
     assert found(name, root) == (["One.", "Two."], {f"self{end}": "Too many levels of symbolic links"})
 
 
+def test_a_folder_below_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("jsonl", tmp_path / "private" / "a.jsonl", "One.")
+    listed = Path.iterdir
+
+    def iterdir(folder: Path) -> Iterator[Path]:
+        if folder.name == "private":  # root may read everything
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    told = message(lambda: read("jsonl", path=str(tmp_path)))
+    assert told.startswith(f"corpus.path={tmp_path}: ") and f"{tmp_path / 'private'}: Permission denied" in told
+
+
 # URLs
 
 
@@ -115,11 +130,8 @@ def test_a_url_of_any_protocol_is_read(memory: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["folder", "jsonl"])
-def test_a_zip_archive_behind_an_address_is_fetched_and_read(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_zip_archive_behind_an_address_is_fetched_and_read(name: str, tmp_path: Path) -> None:
     """The server can't send a part of a file, as many can't."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with zipfile.ZipFile(tmp_path / "docs.zip", "w") as archive:
         archive.writestr("v1/a.txt", "One. " * 20_000)
         archive.writestr("v1/b.jsonl", '{"id": "b", "text": "Two."}')
