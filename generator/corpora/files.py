@@ -30,7 +30,9 @@ from generator.errors import CorpusError, describe
 MAX_LINE_BYTES = 256 << 20
 _BUFFER_BYTES = 1 << 15
 _GZIP_MAGIC = b"\x1f\x8b"
-_KEY_IN_URL = re.compile(r"://[^/@]*:[^/@]*@|[?&][^=&]*(sig|token|key|secret|credential|password)[^=&]*=", re.I)
+_KEY_IN_URL = re.compile(
+    r"://[^/@]*:[^/@]*@|[?&][^=&]*(sig(?=nature|=)|token|key(?!word)|secret|credential|password)[^=&]*=", re.I
+)
 
 
 def _without_key(path: str) -> str:

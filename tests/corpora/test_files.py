@@ -158,10 +158,21 @@ def test_a_url_that_cannot_be_read_is_one_line(name: str, path: str, words: str)
     assert told.startswith(f"corpus.path={path}") and words in told
 
 
-@pytest.mark.parametrize("path", ["https://me:secret@host/a.jsonl", "https://host/a.jsonl?X-Amz-Signature=secret"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "https://me:secret@host/a.jsonl",
+        *(f"https://host/a.jsonl?{name}=secret" for name in ("X-Amz-Signature", "sig", "AWSAccessKeyId", "api_key")),
+    ],
+)
 def test_a_url_holds_no_key(path: str) -> None:
     with pytest.raises(ValidationError, match="no password or key"):
         corpus("jsonl", path=path)
+
+
+@pytest.mark.parametrize("name", ["keyword", "design", "assigned"])
+def test_a_parameter_that_is_no_key_is_taken(name: str) -> None:
+    corpus("jsonl", path=f"https://host/a.jsonl?{name}=tram")
 
 
 # Archives and damaged files
