@@ -1,6 +1,7 @@
 import errno
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -72,6 +73,7 @@ def test_two_at_once_build_one(tmp_path: Path) -> None:
 
     def build(folder: Path) -> None:
         builds.append(folder)
+        time.sleep(0.2)  # so that the others come while it builds
         (folder / "file").write_text("whole")
 
     threads = [threading.Thread(target=built_once, args=(tmp_path / "index", build)) for _ in range(4)]

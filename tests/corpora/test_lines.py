@@ -1,12 +1,10 @@
 """Lines that were wrapped as paragraphs, and pages without what stands on each."""
 
 import textwrap
-from pathlib import Path
 
 from generator.common.passages import sentences
+from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.lines import drop_contents, drop_running_heads, join_lines, mark_headings
-
-SAMPLE = Path("generator/corpora/sample_documents")
 
 
 def split(text: str) -> list[str]:
@@ -14,7 +12,9 @@ def split(text: str) -> list[str]:
 
 
 def test_wrapped_paragraphs_have_their_sentences_again() -> None:
-    for file in SAMPLE.glob("*.md"):
+    files = list(SAMPLE_DOCUMENTS.glob("*.md"))
+    assert files
+    for file in files:
         paragraphs = [line for line in file.read_text().split("\n") if len(line) > 150 and line[0].isalpha()]
         whole = split("\n\n".join(paragraphs))
         for width in (60, 72, 100):
