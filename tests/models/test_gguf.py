@@ -35,6 +35,9 @@ class Asked(BaseHTTPRequestHandler):
         self._head(200 if "small.Q4" in self.path else 404, len(CONTENT))
 
     def do_GET(self) -> None:
+        if "small.Q4" not in self.path:  # such as a list that huggingface_hub fetches once a day
+            self._head(404, 0)
+            return
         wanted = self.headers["Range"]
         self.server.ranges.append(wanted)
         start = int(wanted.removeprefix("bytes=").partition("-")[0]) if wanted else 0
@@ -58,6 +61,7 @@ class Asked(BaseHTTPRequestHandler):
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1 << 16)
     monkeypatch.setattr(gguf, "MODELS", tmp_path / "models")
     with Hub() as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -69,10 +73,10 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 def test_a_model_is_fetched_once_whatever_breaks(hub: Hub) -> None:
     file = find_model(PATH)
     assert file.read_bytes() == CONTENT
-    asked = len(hub.ranges)
-    assert asked == 2
+    ranges = [None, f"bytes={len(CONTENT) // 2}-"]
+    assert hub.ranges == ranges
     assert find_model(PATH) == file
-    assert len(hub.ranges) == asked
+    assert hub.ranges == ranges
     assert endpoint(model=None, path=PATH).model == "small.Q4"
 
 
