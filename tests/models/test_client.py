@@ -285,7 +285,7 @@ def test_a_pausing_call_gives_its_slot_to_another() -> None:
 def test_when_attempts_are_used_up_only_the_call_is_lost(fault: fake.Fault, error: type[lm15.LM15Error]) -> None:
     with OpenAIServer(faults=[*[fault] * 3, None, fault]) as server:
         with pytest.raises(error) as caught:
-            chat(server.endpoint(retries=2, timeout_s=0.3))
+            chat(server.endpoint(retries=2, timeout_s=1 if fault is fake.hang else 30))
         assert type(caught.value) is error
         prompts = [request().messages[0].content] * 3 + ["Say hello.", request().messages[0].content]
         assert [fake.prompt(body) for body in server.bodies] == prompts
@@ -305,7 +305,9 @@ def test_a_refused_request_is_made_twice(code: int) -> None:
 
 def test_a_refused_request_needs_no_trial_while_others_are_answered() -> None:
     async def refuse(received: web.Request, body: fake.Body) -> web.StreamResponse:
-        await asyncio.sleep(0.2)  # so that the other call is answered before
+        while not server.finished:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)  # so that the other call has its answer before
         return await fake.status(400)(received, body)
 
     async def work(client: HttpClient) -> None:
@@ -407,7 +409,7 @@ def test_a_busy_server_and_one_that_answers_nobody_are_waited_for(fault: fake.Fa
         return dead(fault, others)(0, body) if attempts(server) <= 7 else None
 
     with OpenAIServer(faults=faults) as server:
-        endpoint = server.endpoint(retries=8, retry_wait_s=0.001, timeout_s=0.3)
+        endpoint = server.endpoint(retries=8, retry_wait_s=0.001, timeout_s=1 if others is fake.hang else 30)
         assert chat(endpoint, request("dead")).text
 
 

@@ -4,15 +4,19 @@ import asyncio
 import socket
 import time
 
+import pytest
+
+from generator.models import local_servers
 from generator.models.local_servers import find_servers
 from tests.support.openai_server import OpenAIServer
 
 
-def test_servers_that_list_a_model_are_found_at_once() -> None:
+def test_servers_that_list_a_model_are_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_servers, "_TIMEOUT_S", 2)  # a busy machine may take half a second
     with OpenAIServer() as server, OpenAIServer(lists_models=False) as other, socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         ports = {"ollama": server.port, "vllm": other.port, "lmstudio": silent.getsockname()[1], "llamacpp": 9}
         begun = time.monotonic()
         assert asyncio.run(find_servers(ports)) == ["lm=ollama lm.model=test-model"]
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 10
