@@ -13,6 +13,7 @@ __all__ = ["openai_server"]
 # Tests talk to servers on 127.0.0.1: the machine's proxies and HF_HUB_OFFLINE would keep them from it.
 for name in [name for name in os.environ if name.lower().endswith("_proxy") or name == "HF_HUB_OFFLINE"]:
     del os.environ[name]
+os.environ["NO_PROXY"] = "127.0.0.1"  # of macOS, too, whose proxies aren't in the environment
 
 
 @pytest.fixture

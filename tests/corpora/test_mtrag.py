@@ -103,10 +103,7 @@ def test_a_record_has_its_id_under_any_of_four_names_and_may_lack_title_and_addr
     assert {(document.title, document.url) for document in found} == {("", None)}
 
 
-def test_all_is_fetched_once_and_the_levels_are_kept_apart(
-    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+def test_all_is_fetched_once_and_the_levels_are_kept_apart(published: Path, tmp_path: Path) -> None:
     human = published / "mtrag-human"
     (human / "conversations").mkdir()
     (human / "conversations" / "conversations.json").write_text(json.dumps([conversation(exchange("Who?", "He."))]))

@@ -178,7 +178,6 @@ def test_files_are_fetched_once_and_the_collections_size_is_said_before(
     def checksum(name: str) -> tuple[str, str]:
         return name, f"md5:{md5((published / name).read_bytes(), usedforsecurity=False).hexdigest()}"
 
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(orquac, "_COLLECTION", checksum("all_blocks.txt.gz"))
     monkeypatch.setattr(orquac, "PUBLISHED", {"train": checksum("preprocessed/train.txt")})
     with served(published) as address:

@@ -22,8 +22,7 @@ LAYOUTS: dict[str, dict[str, object]] = {
 
 
 def publish(name: str, site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of the data set in the folder `site`, its checksum known; the file."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    """Write a file of the data set into the folder `site`, with its checksum known, and return it."""
     file = site / ("d/all.zip" if name == "multidoc2dial" else "d/train.json")
     file.parent.mkdir(parents=True)
     content = json.dumps(LAYOUTS[name])
@@ -70,8 +69,7 @@ def test_a_download_that_fails_says_what_to_do_and_leaves_nothing(
     assert list(kept.iterdir()) == []
 
 
-def test_a_publisher_or_a_cache_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+def test_a_publisher_or_a_cache_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as free:
         address = f"http://127.0.0.1:{free.server_address[1]}"
     assert "Connection refused" in message(lambda: read("quac", cache_dir=str(tmp_path), base_url=address))
