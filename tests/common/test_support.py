@@ -7,7 +7,7 @@ TARIFF = "The yearly pass costs 1,200 crowns. Refunds are paid within 60 days by
 
 
 def test_numbers_are_equal_however_they_are_spelt() -> None:
-    for spelt in ("1,200", "1200", "1 200".replace(" ", ","), "1,200.00", "1.200"):
+    for spelt in ("1,200", "1200", "1,200.00", "1.200"):
         assert find_unsupported(f"It costs {spelt} crowns", [TARIFF]) == ((), (), ())
     assert [term.key for term in read_terms("twelve in the 1980s, on the 20th, 3.50")] == ["12", "1980s", "20", "3.5"]
 

@@ -11,7 +11,6 @@ import fsspec
 import pytest
 from moto.server import ThreadedMotoServer
 
-from generator.__main__ import COMMAND
 from tests.support.corpora import corpus, good, message, read
 from tests.support.hub import Hub, use_hub
 from tests.support.runs import command
@@ -100,7 +99,7 @@ def test_what_is_not_there_is_one_line(s3: str, hub: Hub) -> None:
 def test_a_missing_package_is_one_line_that_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(vars(sys.modules["fsspec.registry"])["_registry"], "s3", raising=False)  # if it was used before
-    refused = command("corpus=folder", "corpus.path=s3://docs/de", f"run_dir={tmp_path / 'run'}", program=COMMAND)
+    refused = command("corpus=folder", "corpus.path=s3://docs/de", f"run_dir={tmp_path / 'run'}")
     assert refused.code == 2
     assert refused.error.startswith("corpus.path=s3://docs/de: ") and "s3fs" in refused.error
     assert not os.path.lexists(tmp_path / "run")

@@ -1,7 +1,6 @@
 """The file of a run: what survives a crash, who may open it, and its errors."""
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +10,8 @@ from generator.dialogs.journal import Journal
 from generator.errors import RunError
 from generator.execution.store import Outcome, Store
 from generator.models.lm import ChatReply
-from generator.schema import Cost, Dialog, Drop, Passage, Turn, Usage
+from generator.schema import Cost, Dialog, Drop, Usage
+from tests.support.records import make_dialog, make_passage, make_turn
 
 IDENTITY: dict[str, object] = {"seed": 0, "turns": "2-4", "lm.model": "m"}
 SPENT = Usage(calls=1, prompt=100, cached=64, completion=10)
@@ -22,30 +22,8 @@ def reply(text: str = "A reply.") -> ChatReply:
 
 
 def dialog(name: str = "a", answer: str = "It opens at nine.") -> Dialog:
-    passage = Passage(id="d:0-4", document_id="d", text="text", start=0, end=4)
-    turn = Turn(
-        turn=1,
-        query="When does it open?",
-        question_type="direct",
-        answerability="answerable",
-        reasoning="Sentence 1 says so.",
-        answer=answer,
-        consistent=True,
-        usage=Cost(calls=2, prompt=200, completion=20),
-    )
-    return Dialog(
-        id=name,
-        corpus="c",
-        algorithm="single",
-        split="train",
-        document_ids=("d",),
-        turns=(turn,),
-        passages=(passage,),
-        ended="complete",
-        lm="m",
-        prompt_version="v",
-        seed=1,
-    )
+    turn = make_turn(1, answer=answer, usage=Cost(calls=2, prompt=200, completion=20))
+    return make_dialog(turn, passages=[make_passage("d:0-4", "text")], id=name)
 
 
 def accepted(name: str = "a") -> Outcome:
@@ -58,7 +36,7 @@ def dropped(name: str) -> Outcome:
 
 
 def message(error: pytest.ExceptionInfo[RunError], folder: Path) -> str:
-    """The error's line, which names the folder."""
+    """Return the error's line, which names the folder."""
     text = str(error.value)
     assert "\n" not in text
     assert str(folder) in text
@@ -66,7 +44,7 @@ def message(error: pytest.ExceptionInfo[RunError], folder: Path) -> str:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Path]:
+def run(tmp_path: Path) -> Path:
     """A run folder with one accepted dialog, one dropped, and a third in the making."""
     folder = tmp_path / "run"
     with Store(folder, IDENTITY) as store:
@@ -74,7 +52,7 @@ def run(tmp_path: Path) -> Iterator[Path]:
         store.add(1, "b", dropped("b"), 1.5)
         store.add_seconds(0.5)
         Journal(store, "c").add("key", "ask", 1, reply())
-    yield folder
+    return folder
 
 
 def test_a_run_is_read_back_as_it_was_written(run: Path) -> None:

@@ -76,7 +76,6 @@ def test_a_server_that_ignores_the_filter_is_asked_for_more(lib: Library) -> Non
             assert (found <= held) == (split == "validation")
         assert [p.document_id for p in search(retriever, 3, "train", "d39")] == ([] if "d39" in held else ["d39"])
         server.requests.clear()
-        opened(lib, server, 0.2, max_k=7)
         assert len(search(opened(lib, server, 0.2, max_k=7), 5, "validation")) < 5
         assert max(body["k"] for body in server.requests) == 7
     assert server.requests[-1]["filter"] == {"split": "validation", "document_id": None}

@@ -47,13 +47,12 @@ class Specification:
         """Fail unless the body of a request is what its operation takes."""
         known, name = self.operation(method, path)
         given = self._paths[known][name].get("requestBody", {})
-        if "$ref" in given:
-            given = self._components["requestBodies"][given["$ref"].rpartition("/")[2]]
         if body is None:
+            if "$ref" in given:
+                given = self._components["requestBodies"][given["$ref"].rpartition("/")[2]]
             assert not given.get("required"), f"{method} {path}: has no body"
             return
         assert given, f"{method} {path}: takes no body"
-        given = self._paths[known][name]["requestBody"]
         self._check(self._content(given, ["paths", known, name, "requestBody"]), body, f"{method} {path}")
 
     def check_reply(self, method: str, path: str, body: object) -> None:
