@@ -6,7 +6,7 @@ import pytest
 
 from generator.config.conf_files import choices
 from generator.schema import SkippedRecord
-from tests.support.corpora import corpus, lines, message
+from tests.support.corpora import corpus, message, write_lines
 
 
 @pytest.mark.parametrize("name", choices("corpus"))
@@ -23,7 +23,7 @@ def listed(path: str, **settings: object) -> tuple[list[str], list[str]]:
 
 
 def test_a_broken_record_among_many_is_skipped_and_reported(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", *({"id": n, "text": "Hello."} for n in range(9)), "{")
+    path = write_lines(tmp_path / "a.jsonl", *({"id": n, "text": "Hello."} for n in range(9)), "{")
     assert listed(path) == ([str(n) for n in range(9)], [f"{path}:10"])
     told = message(lambda: listed(path, strict=True))
     assert told.startswith(f"{path}:10: not JSON: ") and "corpus.strict" in told
@@ -32,8 +32,8 @@ def test_a_broken_record_among_many_is_skipped_and_reported(tmp_path: Path) -> N
 
 
 def test_a_corpus_without_a_readable_document_is_an_error(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", "", "  ")
+    path = write_lines(tmp_path / "a.jsonl", "", "  ")
     assert "no records" in message(lambda: listed(path))
-    lines(tmp_path / "a.jsonl", "{")
+    write_lines(tmp_path / "a.jsonl", "{")
     told = message(lambda: listed(path, max_broken=1))
     assert "1 of 1 records" in told and "max_broken" not in told

@@ -7,7 +7,7 @@ from datasets import Dataset
 
 from generator.corpora.library import Library
 from generator.errors import CorpusError
-from tests.support.corpora import broken, corpus, good, lines, read
+from tests.support.corpora import broken, corpus, good, read, write_lines
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site
 
@@ -29,7 +29,7 @@ RECORDS = [
 def given(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
     fields = {"chunks": "as_given", "id_field": "id", "title_field": "title", "url_field": "url"}
     if request.param == "jsonl":
-        lines(tmp_path / "cut.jsonl", *RECORDS)
+        write_lines(tmp_path / "cut.jsonl", *RECORDS)
         return fields | {"name": "jsonl", "path": str(tmp_path / "cut.jsonl")}
     texts = [{key: str(value) if value else None for key, value in record.items()} for record in RECORDS]
     Dataset.from_list([{"url": None} | record for record in texts]).to_parquet(tmp_path / "cut.parquet")
@@ -57,7 +57,7 @@ def test_a_record_is_a_passage_of_its_document(given: dict[str, str], tmp_path: 
 def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path: Path) -> None:
     many = [{"id": n, "document_id": "d", "text": f"Text {n}."} for n in range(30)]
     bad = [{"id": "x", "text": "b"}, {"id": "y", "document_id": " ", "text": "b"}]
-    lines(tmp_path / "cut.jsonl", *many, *bad)
+    write_lines(tmp_path / "cut.jsonl", *many, *bad)
     cut = {"chunks": "as_given", "path": str(tmp_path / "cut.jsonl")}
     reasons = [reason for _, reason in broken(read("jsonl", **cut))]
     assert reasons == [
@@ -69,7 +69,7 @@ def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path
     assert document.text.count("Text") == 30
     alone = good(read("jsonl", **cut | {"document_field": None}))
     assert len(alone) == 32
-    lines(tmp_path / "cut.jsonl", *many, many[3])
+    write_lines(tmp_path / "cut.jsonl", *many, many[3])
     with pytest.raises(CorpusError, match=r"cut\.jsonl:31: another record has the same id '3'"):
         good(read("jsonl", **cut))
 

@@ -9,7 +9,7 @@ from generator.config.choices import compose_choice
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site, command
 
-# Each corpus, what of ../shared/data it is read from, its settings beside, and the algorithm. A single document of CoQA
+# Each corpus, what of the real data it is read from, its settings beside, and the algorithm. A single document of CoQA
 # or Doc2Dial holds too few of the words that the server's questions are made of for the multi-document one.
 CASES = [
     ("coqa", "coqa/coqa-dev-v1.0.sample.json", [], "single"),

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from generator.corpora import files
 from generator.schema import Document
-from tests.support.corpora import broken, corpus, good, lines, message, read, served
+from tests.support.corpora import broken, corpus, good, message, read, served, write_lines
 
 # What each corpus is asked for: the ending of its files, and one with the text "One." or another.
 KINDS = {
@@ -251,7 +251,7 @@ def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> Non
 def test_a_path_is_relative_to_the_current_directory_or_to_the_home_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines(tmp_path / "a.jsonl", {"id": "a", "text": "Hello."})
+    write_lines(tmp_path / "a.jsonl", {"id": "a", "text": "Hello."})
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert len(good(read("jsonl", path="~/a.jsonl"))) == len(good(read("jsonl", path="a.jsonl"))) == 1
@@ -261,8 +261,8 @@ def test_a_path_is_relative_to_the_current_directory_or_to_the_home_directory(
 def test_the_fingerprint_is_that_of_names_contents_and_settings_alone(tmp_path: Path) -> None:
     for place in ("here", "there"):
         (tmp_path / place / "sub").mkdir(parents=True)
-        lines(tmp_path / place / "sub" / "a.jsonl", {"id": "a", "text": "Hello."})
-        lines(tmp_path / place / "b.jsonl", {"id": "b", "text": "Hello."})
+        write_lines(tmp_path / place / "sub" / "a.jsonl", {"id": "a", "text": "Hello."})
+        write_lines(tmp_path / place / "b.jsonl", {"id": "b", "text": "Hello."})
     os.utime(tmp_path / "there" / "b.jsonl", (0, 0))
 
     def fingerprint(**settings: Any) -> str:
@@ -274,6 +274,6 @@ def test_the_fingerprint_is_that_of_names_contents_and_settings_alone(tmp_path: 
     others = {fingerprint(title_field=None), fingerprint(strict=True), fingerprint(path=str(tmp_path / "here/b.jsonl"))}
     (tmp_path / "here" / "b.jsonl").rename(tmp_path / "here" / "c.jsonl")
     others.add(fingerprint())
-    lines(tmp_path / "there" / "b.jsonl", {"id": "b", "text": "Hullo."})
+    write_lines(tmp_path / "there" / "b.jsonl", {"id": "b", "text": "Hullo."})
     others.add(fingerprint(path=str(tmp_path / "there")))
     assert len(others | {before}) == 6

@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 from datasets import Dataset, DatasetDict
 
-from tests.support.corpora import broken, corpus, good, lines, message, read
+from tests.support.corpora import broken, corpus, good, message, read, write_lines
 
 ROWS: list[dict[str, Any]] = [
     {"id": 7, "text": "One.", "title": "A", "link": "https://example.org/a", "n": 1.5},
@@ -32,7 +32,7 @@ def save(kind: str, folder: Path) -> str:
         case ".tsv":
             rows.to_csv(path, index=False, sep="\t")
         case ".jsonl":
-            lines(path, *ROWS)
+            write_lines(path, *ROWS)
         case ".jsonl.gz":
             path.write_bytes(gzip.compress(Path(save(".jsonl", folder)).read_bytes()))
         case ".json":
@@ -71,7 +71,7 @@ def test_a_subset_is_chosen(tmp_path: Path) -> None:
     card = "---\nconfigs:\n" + "".join(f"- config_name: {n}\n  data_files: {n}.jsonl\n" for n in ("north", "south"))
     (tmp_path / "README.md").write_text(f"{card}---\n")
     for name in ("north", "south"):
-        lines(tmp_path / f"{name}.jsonl", {"text": f"In the {name}."})
+        write_lines(tmp_path / f"{name}.jsonl", {"text": f"In the {name}."})
     assert [d.text for d in good(read("huggingface", path=str(tmp_path), subset="south"))] == ["In the south."]
     assert "north" in message(lambda: read("huggingface", path=str(tmp_path), subset="west"))
 

@@ -4,14 +4,14 @@ import pytest
 
 from generator.human import COMMAND
 from generator.statistics import COMMAND as statistics
-from tests.support.corpora import corpus, dialogs, lines, message, read_dialogs
+from tests.support.corpora import corpus, dialogs, message, read_dialogs, write_lines
 from tests.support.runs import command
 
 GOOD = {"task": "SC", "id": 7, "history": [{"user": "Which?", "bot": "That {one}."}, {"user": "No.", "bot": "Right."}]}
 
 
 def test_a_record_is_a_dialog_of_its_task_without_documents(tmp_path: Path) -> None:
-    (found,) = dialogs("mt_bench_101", lines(tmp_path / "a.jsonl", GOOD))
+    (found,) = dialogs("mt_bench_101", write_lines(tmp_path / "a.jsonl", GOOD))
     assert (found.id, found.task, found.algorithm, found.ended) == ("7", "SC", "whole", "complete")
     assert (found.document_ids, found.passages) == ((), ())
     assert [(t.query, t.answer) for t in found.turns] == [("Which?", "That {one}."), ("No.", "Right.")]
@@ -31,23 +31,27 @@ def test_a_record_is_a_dialog_of_its_task_without_documents(tmp_path: Path) -> N
     ],
 )
 def test_a_bad_record_is_skipped_and_named(tmp_path: Path, record: object, reason: str) -> None:
-    read, ((where, why),) = read_dialogs("mt_bench_101", lines(tmp_path / "a.jsonl", record, GOOD))
+    read, ((where, why),) = read_dialogs("mt_bench_101", write_lines(tmp_path / "a.jsonl", record, GOOD))
     assert [dialog.id for dialog in read] == ["7"]
     assert where == "1"
     assert why.startswith(reason)
 
 
 def test_what_the_command_refuses_is_one_line(tmp_path: Path) -> None:
-    twice = lines(tmp_path / "a.jsonl", GOOD, GOOD)
+    twice = write_lines(tmp_path / "a.jsonl", GOOD, GOOD)
     arguments = ["corpus=mt_bench_101", f"run_dir={tmp_path / 'run'}"]
     done = command(*arguments, f"corpus.path={twice}", program=COMMAND)
     assert (done.code, done.error.partition(":")[0]) == (2, "corpus.path")
     assert "two dialogs have the id '7'" in done.error
     done = command(*arguments, program=COMMAND)
     assert (done.code, done.error.partition(";")[0]) == (2, "corpus.path is empty")
-    done = command(*arguments, f"corpus.path={lines(tmp_path / 'b.jsonl', GOOD)}", f"cache_dir={tmp_path / 'cache'}")
+    done = command(
+        *arguments, f"corpus.path={write_lines(tmp_path / 'b.jsonl', GOOD)}", f"cache_dir={tmp_path / 'cache'}"
+    )
     assert (done.code, done.error.partition(":")[0]) == (2, "corpus=mt_bench_101")
-    done = command(*arguments, f"corpus.path={lines(tmp_path / 'b.jsonl', GOOD)}", "export=mtrag", program=COMMAND)
+    done = command(
+        *arguments, f"corpus.path={write_lines(tmp_path / 'b.jsonl', GOOD)}", "export=mtrag", program=COMMAND
+    )
     assert (done.code, done.error.partition(":")[0]) == (2, "export=mtrag")
     assert "no documents" in message(lambda: list(corpus("mt_bench_101", path=twice).read()))
 

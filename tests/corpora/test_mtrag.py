@@ -11,7 +11,7 @@ import pytest
 
 from generator.corpora.base import CorpusSettings
 from generator.schema import Dialog
-from tests.support.corpora import corpus, dialogs, good, lines, message, read, read_dialogs, served
+from tests.support.corpora import corpus, dialogs, good, message, read, read_dialogs, served, write_lines
 
 CLAPNQ, CLOUD = "mt-rag-clapnq-elser-512-100-20240503", "mt-rag-ibmcloud-elser-512-100-20240502"
 
@@ -39,7 +39,7 @@ def published(tmp_path: Path) -> Path:
     (root / "corpora" / "README.md").write_text("About.")
     tasks = root / "mtrag-human" / "retrieval_tasks" / "clapnq"
     tasks.mkdir(parents=True)
-    lines(tasks / "clapnq_questions.jsonl", {"_id": "a<::>1", "text": "|user|: Who?"})
+    write_lines(tasks / "clapnq_questions.jsonl", {"_id": "a<::>1", "text": "|user|: Who?"})
     return root
 
 
@@ -61,10 +61,10 @@ def test_the_publishers_files_are_found_at_any_depth_by_level_and_domain(publish
 
 def test_a_file_that_is_unpacked_too_or_pooled_is_not_read_twice(published: Path) -> None:
     folder = published / "corpora" / "passage_level"
-    lines(folder / "fiqa.jsonl", record("fiqa-passage"))
+    write_lines(folder / "fiqa.jsonl", record("fiqa-passage"))
     for domain in ("clapnq", "govt"):
         (published / "pool" / domain).mkdir(parents=True)
-        lines(published / "pool" / domain / "corpus_pooled.jsonl", record(f"{domain}-pool"))
+        write_lines(published / "pool" / domain / "corpus_pooled.jsonl", record(f"{domain}-pool"))
     assert ids(corpus("mtrag", path=str(published))) == ["clapnq-passage", "fiqa-passage", "govt-pool"]
     assert ids(corpus("mtrag", path=str(published), level="document")) == ["clapnq-document", "fiqa-document"]
 
@@ -81,7 +81,7 @@ def test_a_domain_that_is_not_there_is_an_error_that_says_what_to_put_where(publ
 @pytest.mark.parametrize("name", ["reference.jsonl", "responses.jsonl", "analytics.json", "conversations.json"])
 def test_a_file_of_dialogs_is_no_corpus_and_says_where_the_documents_are(tmp_path: Path, name: str) -> None:
     held = {"analytics.json": {"tasks": [task(1)], "documents": []}, "conversations.json": [conversation()]}
-    path = lines(tmp_path / name, held.get(name, task(1)))
+    path = write_lines(tmp_path / name, held.get(name, task(1)))
     for settings, level, domain in (
         ({}, "passage", "<domain>"),
         ({"level": "document", "domain": "fiqa"}, "document", "fiqa"),
@@ -91,7 +91,7 @@ def test_a_file_of_dialogs_is_no_corpus_and_says_where_the_documents_are(tmp_pat
 
 
 def test_a_record_has_its_id_under_any_of_four_names_and_may_lack_title_and_address(tmp_path: Path) -> None:
-    path = lines(
+    path = write_lines(
         tmp_path / "any.jsonl",
         {"_id": "822086267_6698-7277-0-579", "text": "A.", "title": None, "url": None},
         {"id": 7, "text": "B.", "url": ""},
@@ -107,7 +107,7 @@ def test_all_is_fetched_once_and_the_levels_are_kept_apart(published: Path, tmp_
     human = published / "mtrag-human"
     (human / "conversations").mkdir()
     (human / "conversations" / "conversations.json").write_text(json.dumps([conversation(exchange("Who?", "He."))]))
-    lines(
+    write_lines(
         human / "retrieval_tasks" / "clapnq" / "clapnq_rewrite.jsonl", {"_id": "a<::>1", "text": "|user|: Who is he?"}
     )
     settings = {"domain": "clapnq", "cache_dir": str(tmp_path / "cache")}
@@ -189,14 +189,14 @@ def test_a_conversation_is_a_dialog_with_what_was_retrieved_and_what_people_foun
 
 
 def test_the_questions_tell_a_conversations_id_and_its_rewrites(tmp_path: Path) -> None:
-    lines(
+    write_lines(
         tmp_path / "cloud_questions.jsonl",
         {"_id": "a<::>1", "text": "|user|: Who?"},
         {"_id": "b<::>1", "text": "|user|: Who?"},
         {"_id": "b::2", "text": "|user|: Who?\n|user|: And she?"},
     )
     rewrites = tmp_path / "cloud_rewrite.jsonl"
-    lines(rewrites, {"_id": "b::2", "text": "|user|: Who is she?"}, {"_id": "b", "text": "|user|: Who?"})
+    write_lines(rewrites, {"_id": "b::2", "text": "|user|: Who is she?"}, {"_id": "b", "text": "|user|: Who?"})
     talk = conversation(exchange("Who?", "He."), exchange("And she?", "She."), collection=CLOUD)
     (tmp_path / "conversations.json").write_text(json.dumps([talk]))
     (dialog,), bad = read_dialogs("mtrag", tmp_path, domain="cloud")
@@ -249,7 +249,7 @@ def task(number: int, *contexts: dict[str, Any], name: str = "a<::>{}", **more: 
 
 
 def tasks(path: Path, *records: object, **settings: Any) -> tuple[list[Dialog], list[tuple[str, str]]]:
-    return read_dialogs("mtrag", lines(path, *records), **settings)
+    return read_dialogs("mtrag", write_lines(path, *records), **settings)
 
 
 def test_the_tasks_of_a_conversation_are_a_dialog_however_they_are_written(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_a_task_that_cannot_be_read_is_told_and_those_after_it_are_dialogs_of_th
 @pytest.mark.parametrize("answerability", ["PARTIAL", "partial", [" Partial "]])
 def test_labels_may_be_text_in_place_of_lists(tmp_path: Path, answerability: object) -> None:
     labels = {"answerability": answerability, "Multi-Turn": "Clarification", "Question Type": " How-To"}
-    (dialog,) = dialogs("mtrag", lines(tmp_path / "tasks.jsonl", task(2, **labels)))
+    (dialog,) = dialogs("mtrag", write_lines(tmp_path / "tasks.jsonl", task(2, **labels)))
     (turn,) = dialog.own_turns
     assert (turn.answerability, turn.multi_turn_type, turn.question_type) == ("partial", "clarification", "how-to")
 
@@ -332,8 +332,8 @@ def test_an_only_task_whose_input_is_no_dialog_is_told(tmp_path: Path) -> None:
 
 def test_a_folder_without_conversations_has_its_tasks_read(tmp_path: Path) -> None:
     (tmp_path / "generation_tasks").mkdir()
-    lines(tmp_path / "generation_tasks" / "reference.jsonl", only_task(2, context("p-0-9")))
-    lines(tmp_path / "telco_rewrite.jsonl", {"_id": "a<::>2", "text": "|user|: Question two?"})
+    write_lines(tmp_path / "generation_tasks" / "reference.jsonl", only_task(2, context("p-0-9")))
+    write_lines(tmp_path / "telco_rewrite.jsonl", {"_id": "a<::>2", "text": "|user|: Question two?"})
     (dialog,) = dialogs("mtrag", tmp_path)
     assert [t.retrieval_query for t in dialog.turns] == ["", "Question two?"]
     (tmp_path / "conversations.json").write_text(json.dumps([conversation(exchange("Who?", "He."))]))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from generator.corpora import orquac
-from tests.support.corpora import corpus, dialogs, good, lines, message, read, read_dialogs, served
+from tests.support.corpora import corpus, dialogs, good, message, read, read_dialogs, served, write_lines
 
 BIRTH = "Pell was born in Mell in 1901. His father kept bees."
 LATER = "In 1930 he left Mell for Dell."
@@ -57,9 +57,9 @@ def published(tmp_path: Path) -> Path:
     relevant = {"C_1_0_q#0": "25749059@5", "C_1_0_q#1": "25749059@6", "C_1_0_q#3": "25749059@5"}
     qrels = json.dumps({name: {passage: 1} for name, passage in relevant.items()})
     (root / "qrels.txt.gz").write_bytes(gzip.compress(qrels.encode()))
-    lines(root / "preprocessed" / "train.txt", *ASKED)
-    lines(root / "preprocessed" / "dev.txt", question(0, "Who?", "Mell", 17, BIRTH, "C_2_0"))
-    lines(root / "preprocessed" / "test.txt", question(0, "Who?", "Mell", 17, BIRTH, "C_3_0"))
+    write_lines(root / "preprocessed" / "train.txt", *ASKED)
+    write_lines(root / "preprocessed" / "dev.txt", question(0, "Who?", "Mell", 17, BIRTH, "C_2_0"))
+    write_lines(root / "preprocessed" / "test.txt", question(0, "Who?", "Mell", 17, BIRTH, "C_3_0"))
     return root
 
 
@@ -136,7 +136,7 @@ def test_each_split_has_its_file(published: Path) -> None:
 
 def test_a_question_that_cannot_be_read_ends_its_dialog_before_it(tmp_path: Path) -> None:
     first, second, third, *_ = ASKED
-    lines(
+    write_lines(
         tmp_path / "train.txt",
         first,
         "{",

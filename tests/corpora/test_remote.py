@@ -48,7 +48,7 @@ def s3() -> Iterator[str]:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    """Return a hub with both corpora in `me/docs`, by its client."""
+    """Return a hub with both corpora in `me/docs`, which huggingface_hub asks."""
     with Hub() as started:
         use_hub(monkeypatch, started.url)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)

@@ -1,8 +1,6 @@
 """Corpora for the tests: built as `conf/corpus/` has them, and what is looked at in what they give."""
 
-import json
 import threading
-import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -19,10 +17,11 @@ from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
 from generator.errors import CorpusError
 from generator.schema import Dialog, Document, Passage, SkippedRecord
+from tests.support.records import write_json_lines
 
 
 def corpus(name: str, /, **settings: Any) -> CorpusSettings:
-    """The corpus as `conf/corpus/<name>.yaml` has it, but for `settings`."""
+    """Return the corpus as `conf/corpus/<name>.yaml` has it, but for `settings`."""
     configured = compose_choice("corpus", name) | settings
     module, _, part = configured.pop("_target_").rpartition(".")
     built = getattr(import_module(module), part)(**configured)
@@ -51,13 +50,13 @@ def message(action: Callable[[], object]) -> str:
     return text
 
 
-def lines(path: Path, *records: object) -> str:
-    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
-    return str(path)
+def write_lines(path: Path, *records: object) -> str:
+    """Write a file as `write_json_lines` does, and return its path as a setting."""
+    return str(write_json_lines(path, *records))
 
 
 def read_dialogs(name: str, /, path: object, **settings: Any) -> tuple[list[Dialog], list[tuple[str, str]]]:
-    """The human dialogs, and what was skipped: the place below `path`, and the reason."""
+    """Return the human dialogs, and what was skipped: the place below `path`, and the reason."""
     where = corpus(name, path=path and str(path), **settings)
     assert isinstance(where, DialogCorpus)
     found = list(where.dialogs())
@@ -68,7 +67,7 @@ def read_dialogs(name: str, /, path: object, **settings: Any) -> tuple[list[Dial
 
 
 def dialogs(name: str, /, path: object = None, **settings: Any) -> list[Dialog]:
-    """The human dialogs of a corpus that is without fault."""
+    """Return the human dialogs of a corpus that is without fault."""
     found, skipped = read_dialogs(name, path, **settings)
     assert skipped == []
     return found
@@ -89,27 +88,13 @@ def holds(dialog: Dialog) -> None:
     assert Dialog.model_validate_json(dialog.model_dump_json()) == dialog
 
 
-def peak_bytes(action: Callable[[], object]) -> int:
-    """The memory that an action takes, at most: the least of three times, since imports and other threads take some."""
-
-    def traced() -> int:
-        tracemalloc.start()
-        try:
-            action()
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    return min(traced() for _ in range(3))
-
-
 def split(document: Document, size: int = 512, overlap: int = 100) -> list[Passage]:
-    """The passages of a document, in order."""
+    """Return the passages of a document, in order."""
     return [passage(document, start, end) for start, end in windows(document.text, size, overlap)]
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves a folder."""
+    """Serve a folder without a log."""
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -117,7 +102,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address under which the files of a folder can be fetched."""
+    """Serve the files of a folder, and yield the address under which they can be fetched."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

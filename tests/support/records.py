@@ -38,8 +38,9 @@ def make_evidence(*passage_ids: str) -> tuple[Evidence, ...]:
 
 
 def write_json_lines(path: Path, *records: object) -> Path:
-    """Write a file with a record a line, and return its path."""
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    """Write a file with a record a line, texts as they are, and return its path."""
+    lines = (record if isinstance(record, str) else json.dumps(record) for record in records)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
 
