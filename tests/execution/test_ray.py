@@ -5,10 +5,8 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
@@ -53,7 +51,7 @@ class SentenceTransformer(WordModel):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a cluster."""
+    """Yield the address of a cluster."""
     if find_spec("ray") is None:
         pytest.skip("ray isn't installed (extra ray)")
     folder = tmp_path_factory.mktemp("packages")
@@ -106,7 +104,7 @@ def settings(algorithm: str, dialogs: int = DIALOGS) -> tuple[str, ...]:
 
 
 def undisturbed(folder: Path, algorithm: str) -> Site:
-    """The same run in one process."""
+    """Return the same run, made in one process."""
     place = Site(folder)
     with OpenAIServer(REPLIES) as server:
         assert place.run(server, *settings(algorithm)).code == 0
@@ -115,7 +113,7 @@ def undisturbed(folder: Path, algorithm: str) -> Site:
 
 
 def calling_workers(server: OpenAIServer) -> list[int]:
-    """The processes that make dialogs and are connected to the server: none left by another run, none just starting."""
+    """Return the processes that make dialogs and are connected to the server: no other run's, none just starting."""
     port = f":{int(server.url.split(':')[2].split('/')[0]):04X}"
     lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]]
     sockets = {f"socket:[{line[9]}]" for line in lines if line[2].endswith(port)}
@@ -130,30 +128,19 @@ def calling_workers(server: OpenAIServer) -> list[int]:
     return found
 
 
-def calls(server: OpenAIServer, number: int, process: ForkServerProcess) -> None:
-    """Wait until so many calls are answered."""
-    end = time.monotonic() + 120
-    while server.finished.total() < number:
-        assert time.monotonic() < end, "waited in vain"
-        assert process.is_alive(), "the run ended too early"
-        time.sleep(0.005)
-
-
 @pytest.mark.engines
 def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, algorithm: str, tmp_path: Path) -> None:
     """Calls that the dead worker had finished are read back; what was on the way then is all that comes twice."""
     local, mauled = undisturbed(tmp_path / "undisturbed", algorithm), Site(tmp_path / "mauled")
     with OpenAIServer(REPLIES, delay_s=0.05) as server:
         process = mauled.start(server, *settings(algorithm), *on_ray(cluster))
-        calls(server, 30, process)
+        until(lambda: server.finished.total() >= 30, process, seconds=120)
         os.kill(random.Random(algorithm).choice(calling_workers(server)), signal.SIGKILL)
-        process.join(120)
         ended = mauled.ended(process)
         repeated = server.finished.total() - len(server.finished)
         assert server.peak <= IN_FLIGHT * 2  # calls of the dead worker are still being answered
     assert ended.code == 0, ended.err
     assert mauled.made() == local.made()
-    mauled.check_ledger()
     assert repeated < 30, "what was finished before the kill is read back, however slow the machine is"
     assert ended.err.count("a worker has died") == 1
     assert "ray" not in ended.err.lower(), "nothing of its own on the terminal"
@@ -166,7 +153,7 @@ def test_a_driver_that_is_stopped_goes_on_with_another_executor(cluster: str, tm
         assert moved.run(server, *settings("single", dialogs=2)).code == 0
         before = server.finished.total()
         process = moved.start(server, *settings("single"), *on_ray(cluster))
-        calls(server, before + 15, process)
+        until(lambda: server.finished.total() >= before + 15, process, seconds=120)
         assert process.pid is not None
         os.kill(process.pid, signal.SIGTERM)
         ended = moved.ended(process)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.models.test_client import free_port
 from tests.support.openai_server import OpenAIServer
+from tests.support.processes import processes_with
 from tests.support.runs import Ended, Site, until
 
 ROOT = Path(__file__).parents[2]
@@ -110,14 +111,7 @@ def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
     assert ended.code == 130
     assert ended.err.splitlines()[-1] == "interrupted; the same command continues"
     assert time.monotonic() - began < 20
-    assert not [path for path in Path("/proc").glob("[0-9]*") if str(site.server.port).encode() in _command(path)]
-
-
-def _command(process: Path) -> list[bytes]:
-    try:
-        return (process / "cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return []
+    assert processes_with(str(site.server.port)) == []
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import shlex
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from generator.schema import Split
 from tests.support import mcp_server
 from tests.support.mcp_server import HttpServer
 from tests.support.openai_server import OpenAIServer
-from tests.support.runs import Site, command
+from tests.support.processes import processes_with
+from tests.support.runs import Site, command, until
 
 SETTINGS = compose_choice("retriever", "mcp")
 SETTINGS.pop("_target_")
@@ -142,26 +142,10 @@ def test_a_process_that_dies_is_started_again_and_ends_with_the_retriever(lib: L
     with pytest.raises(RetrieverError, match=r"the server ended \(out of memory\); check retriever\.command"):
         ids(retriever)
     assert len(ids(retriever)) == 3
-    (child,) = children(str(tmp_path / "once"))
+    (child,) = processes_with(str(tmp_path / "once"))
     del retriever
     gc.collect()
-    for _ in range(100):
-        if not Path(f"/proc/{child}").exists():
-            return
-        time.sleep(0.05)
-    pytest.fail("the server is still there")
-
-
-def children(argument: str) -> list[str]:
-    """Return the numbers of the processes of this machine with an argument."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if argument.encode() in process.read_bytes().split(b"\0"):
-                found.append(process.parent.name)
-        except OSError:
-            continue
-    return found
+    until(lambda: not Path(f"/proc/{child}").exists())
 
 
 def test_a_server_gets_only_the_variables_that_are_named(

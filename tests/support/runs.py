@@ -270,11 +270,11 @@ def some(body: Body, share: float) -> bool:
     return random.Random(f"{stage(body)} {turn(body)} {body['seed']}").random() < share
 
 
-def until(condition: Callable[[], bool], process: ForkServerProcess | None = None) -> None:
-    """Wait up to a minute for a condition that a run brings about."""
-    end = time.monotonic() + 60
+def until(condition: Callable[[], bool], process: ForkServerProcess | None = None, seconds: float = 60) -> None:
+    """Wait for a condition that a run brings about."""
+    end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not happen within a minute"
+        assert time.monotonic() < end, f"it did not happen within {seconds} s"
         assert process is None or process.is_alive(), "the run ended too early"
         time.sleep(0.001)
 
