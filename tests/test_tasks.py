@@ -13,9 +13,9 @@ from generator.dialogs.generate import GeneratedDialog
 from generator.models.lm import ChatReply
 from generator.run import Run
 from taxonomy import read_tasks
-from tests.config.test_conf_files import settings
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.runs import Ended, Site, command, some, stage
+from tests.support.settings import settings
 from tests.support.tasks import MISTAKE, RESULT, reply, write_dialog
 
 TASKS = read_tasks()

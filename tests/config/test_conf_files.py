@@ -9,10 +9,9 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from generator.__main__ import COMMAND
-from generator.command import CONF, help_text, normalise
-from generator.config.choices import compose_config
+from generator.command import CONF, help_text
 from generator.config.parts import build_choice, plain
-from generator.config.settings import Settings, hash_models, identity, load
+from generator.config.settings import hash_models, identity, load
 from generator.errors import ModelError
 from generator.execution.ray.executor import RaySettings
 from generator.finetune import COMMAND as FINETUNE
@@ -21,6 +20,7 @@ from generator.run_checks import size_window
 from judges.evaluate import COMMAND as EVALUATE
 from taxonomy import load as load_taxonomy
 from tests.support.runs import command
+from tests.support.settings import composed, settings
 
 ROOT = CONF.parent
 FILES = sorted(CONF.rglob("[!_]*.yaml"))
@@ -38,14 +38,6 @@ NEEDS = {
         option: ["lm.model=gpt-4o"] for option in OPTIONS if option[0] == "lm" and option[1] not in ("embedded", "vllm")
     },
 }
-
-
-def composed(*arguments: str) -> DictConfig:
-    return compose_config("config", normalise(arguments, COMMAND))
-
-
-def settings(*arguments: str) -> Settings:
-    return load(composed(*arguments))
 
 
 @pytest.mark.parametrize(("group", "name"), PARTS)

@@ -8,8 +8,8 @@ import yaml
 
 from generator import index
 from taxonomy import load
-from tests.config.test_conf_files import settings
 from tests.support.runs import command
+from tests.support.settings import settings
 
 # Table 9: dialogs by the type of the first question.
 TABLE_9 = {

@@ -4,19 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from generator.__main__ import COMMAND
-from generator.command import normalise
-from generator.config.choices import compose_config
-from generator.config.settings import load
-from taxonomy import Taxonomy
-from taxonomy import load as load_taxonomy
+from taxonomy import Taxonomy, load
 from tests.support.runs import command
+from tests.support.settings import settings
 
 FK = {"factoid": 0.25, "keyword": 0.75}
 
 
-def compose(*arguments: str) -> Taxonomy:
-    return load_taxonomy(load(compose_config("config", normalise(arguments, COMMAND))).taxonomy)
+def taxonomy(*arguments: str) -> Taxonomy:
+    return load(settings(*arguments).taxonomy)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +26,7 @@ def compose(*arguments: str) -> Taxonomy:
     ],
 )
 def test_weights_are_changed_added_and_replaced(arguments: list[str], first: dict[str, float]) -> None:
-    assert {share.type.name: round(share.share, 4) for share in compose(*arguments).first} == first
+    assert {share.type.name: round(share.share, 4) for share in taxonomy(*arguments).first} == first
 
 
 def test_each_run_of_a_sweep_replaces_the_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +38,7 @@ def test_each_run_of_a_sweep_replaces_the_mix(tmp_path: Path, monkeypatch: pytes
 
 def test_weights_of_users_are_changed_and_replaced() -> None:
     def users(*arguments: str) -> dict[str, float]:
-        return load(compose_config("config", normalise(arguments, COMMAND))).user.types
+        return settings(*arguments).user.types
 
     assert users() == {"plain": 1}
     assert users("user.types.novice=2") == {"plain": 1, "novice": 2}

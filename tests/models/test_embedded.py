@@ -10,11 +10,7 @@ import aiohttp
 import pytest
 from datasets import load_dataset
 
-from generator.__main__ import COMMAND
-from generator.command import normalise
 from generator.components import Components, WorkerSpec
-from generator.config.choices import compose_config
-from generator.config.settings import load
 from generator.models import gguf
 from generator.models.client import HttpClient
 from generator.models.embedded import EmbeddedEndpoint
@@ -22,6 +18,7 @@ from generator.models.lm import ChatReply, ChatRequest, Message
 from taxonomy import load as load_taxonomy
 from tests.models.test_client import asked, opening_error
 from tests.support.runs import command
+from tests.support.settings import settings
 
 FACTS = " ".join(f"[{n}] Ferry {n} leaves the harbour of Lorsund at {n + 5} o'clock." for n in range(1, 13))
 SCHEMA = {
@@ -180,5 +177,5 @@ def test_without_reasoning_four_candidates_are_drawn(tmp_path: Path) -> None:
 
 
 def components(folder: Path, *given: str) -> Components:
-    made = load(compose_config("config", normalise([*given, f"cache_dir={folder}"], COMMAND)))
+    made = settings(*given, f"cache_dir={folder}")
     return Components(WorkerSpec(made, made.corpus.fingerprint(), load_taxonomy(made.taxonomy), 1000, ()))

@@ -10,9 +10,9 @@ from aiohttp import web
 
 from generator.models.endpoints import OpenAIEndpoint
 from generator.models.lm import ChatRequest, Message
-from tests.config.test_conf_files import settings
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.runs import Site
+from tests.support.settings import settings
 
 SENT = {"model", "messages", "temperature", "top_k", "seed", "max_tokens", "response_format"}
 # What each API's documentation doesn't have, of what is sent (November 2026), and what it has in its place.
