@@ -10,15 +10,12 @@ import aiohttp
 import pytest
 from datasets import load_dataset
 
-from generator.components import Components, WorkerSpec
 from generator.models import gguf
 from generator.models.client import HttpClient
 from generator.models.embedded import EmbeddedEndpoint
 from generator.models.lm import ChatReply, ChatRequest, Message
-from taxonomy import load as load_taxonomy
 from tests.models.test_client import asked, opening_error
 from tests.support.runs import command
-from tests.support.settings import settings
 
 FACTS = " ".join(f"[{n}] Ferry {n} leaves the harbour of Lorsund at {n + 5} o'clock." for n in range(1, 13))
 SCHEMA = {
@@ -163,19 +160,3 @@ def test_a_run_from_documents_to_a_dataset(tmp_path: Path) -> None:
     model.unlink()
     model.write_text("another model of that name")
     assert "the file of lm.path" in command(*arguments, f"lm.path={model}").error
-
-
-def test_its_prompts_hold_the_rules_of_their_own_task_alone(tmp_path: Path) -> None:
-    assert set(components(tmp_path).tasks) == set()
-    assert {"ask_first", "answer", "correctness"} <= set(components(tmp_path, "lm=openai", "lm.model=m").tasks)
-
-
-def test_without_reasoning_four_candidates_are_drawn(tmp_path: Path) -> None:
-    plain = "algorithm.reasoning=false"
-    chosen = (), (plain,), (plain, "algorithm.candidates=2")
-    assert [components(tmp_path, *each).candidates for each in chosen] == [1, 4, 2]
-
-
-def components(folder: Path, *given: str) -> Components:
-    made = settings(*given, f"cache_dir={folder}")
-    return Components(WorkerSpec(made, made.corpus.fingerprint(), load_taxonomy(made.taxonomy), 1000, ()))

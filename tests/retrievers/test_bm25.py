@@ -10,12 +10,10 @@ import pytest
 
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
-from generator.dialogs.query import form_query
 from generator.errors import RetrieverError
 from generator.retrievers.base import Ranker
 from generator.retrievers.bm25 import Bm25Settings
-from generator.schema import Document, QueryForm, Split
-from tests.support.records import make_turn
+from generator.schema import Document, Split
 
 SETTINGS = compose_choice("retriever", "bm25")
 SETTINGS.pop("_target_")
@@ -83,26 +81,6 @@ def test_a_damaged_index_says_what_to_delete(tmp_path: Path) -> None:
     file.write_bytes(b"damaged")
     with pytest.raises(RetrieverError, match=f"{file.parent}.*delete that folder"):
         bm25(library(tmp_path))
-
-
-HISTORY = [
-    make_turn(1, query="What runs?", answer="A tram."),
-    make_turn(2, query="Where?", answer="Along the river."),
-]
-
-
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        ("last_turn", "How often?"),
-        ("rewrite", "How often does the tram run?"),
-        ("user_turns", "What runs?\nWhere?\nHow often?"),
-        ("full", "What runs?\nA tram.\nWhere?\nAlong the river.\nHow often?"),
-    ],
-)
-def test_query_forms(form: QueryForm, expected: str) -> None:
-    assert form_query(form, HISTORY, "How often?", "How often does the tram run?") == expected
-    assert form_query(form, [], "What runs?", "What is it that runs?") == "What runs?"
 
 
 def test_a_search_in_one_document_finds_its_passages_alone_with_the_same_scores(tmp_path: Path) -> None:

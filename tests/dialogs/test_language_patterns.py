@@ -1,0 +1,151 @@
+"""What answers and later questions say, read in each language; `tests/data/languages` has sentences of two."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from generator.common.detection import detect_language
+from generator.common.language import Language, Languages, load_language, use_languages
+from generator.common.refusals import drop_refusals, has_refusal
+from generator.common.shingles import content_stems
+from generator.dialogs.answer_checks import find_answer_fault
+from generator.dialogs.answerability import measure_answerability
+from generator.dialogs.asks_back import find_request
+from generator.dialogs.checks import speaks_of_documents
+from generator.dialogs.later_turns import REPEATS, find_later_fault
+from generator.dialogs.prompt import Documents
+from tests.support.scripted import KINDS, said
+
+DATA = Path(__file__).parent.parent / "data/languages"
+NONE = Documents(passages=())
+
+
+def fault(answer: str, question: str = "?") -> str:
+    return find_answer_fault(answer, question, ()) or ""
+
+
+def repeats(earlier: str, question: str) -> bool:
+    return find_later_fault(question, NONE, said((earlier, "1890")), KINDS["follow-up"], "") == REPEATS
+
+
+SEEN: dict[str, Callable[..., object]] = {
+    "refuses": lambda of, text: has_refusal(text),
+    "speaks_of_documents": lambda of, text: fault(text).startswith("speaks of the documents"),
+    "asks_back": lambda of, text: find_request(text),
+    "announces": lambda of, text: fault(text) == "answers nothing",
+    "corrects_question": lambda of, text: of.matches("corrects_question", text),
+    "clarifies": lambda of, text: of.matches("clarifies", text),
+    "whether": lambda of, text: of.pattern("whether").match(text),
+    "asks_the_same": lambda of, earlier, question: repeats(earlier, question),
+    "echoes": lambda of, question, answer: fault(answer, question) == "answers nothing",
+}
+
+
+@pytest.mark.parametrize("check", SEEN)
+@pytest.mark.parametrize("code", ["hi", "ja"])
+def test_sentences_are_read_as_people_read_them(code: str, check: str) -> None:
+    sentences = yaml.safe_load((DATA / f"{code}.sentences.yaml").read_text(encoding="utf-8"))
+    language: Language = load_language(code)
+    with use_languages(Languages(language, language)):
+        for name, wanted in ((check, True), (f"{check}_not", False)):
+            texts = [[each] if isinstance(each, str) else each for each in sentences[name]]
+            assert [text for text in texts if bool(SEEN[check](language, *text)) != wanted] == [], name
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "plain"),
+    [
+        ("ja", "文書によると、九時に開きます。", "九時に開きます。"),
+        ("hi", "दस्तावेज़ के अनुसार, यह नौ बजे खुलता है।", "यह नौ बजे खुलता है।"),
+    ],
+)
+def test_a_leading_according_to_the_documents_is_cut(code: str, answer: str, plain: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert fault(answer).endswith(f"write “{plain}”")
+
+
+@pytest.mark.parametrize(
+    ("code", "question", "rejected"),
+    [("ja", "大人ではなく子供の料金です。", "大人"), ("hi", "बड़ों के बजाय बच्चों का शुल्क", "बड़ों")],
+)
+def test_what_was_not_meant_is_found(code: str, question: str, rejected: str) -> None:
+    pattern = load_language(code).pattern("rejects")
+    assert pattern is not None and pattern.findall(question) == [rejected]
+
+
+# Answers: one that says that it isn't known, a partial one, one that speaks of documents, a question back.
+TOLD = {
+    "en": (
+        "I don't have information on the fee.",
+        "The library opens at nine, but I don't know the price of the yearly reader ticket.",
+        "According to the document, it opens at nine.",
+        "Do you mean the library or the museum?",
+    ),
+    "de": (
+        "Dazu habe ich keine Informationen.",
+        "Die Bibliothek öffnet um neun Uhr und schließt abends um acht, aber die Gebühr ist mir nicht bekannt.",
+        "Laut dem Dokument öffnet sie um neun Uhr.",
+        "Meinen Sie die Bibliothek oder das Museum?",
+    ),
+    "fr": (
+        "Je n'ai pas d'information sur le tarif.",
+        "La bibliothèque ouvre à neuf heures et ferme le soir, mais je ne connais pas le tarif.",
+        "Selon le document, elle ouvre à neuf heures.",
+        "Voulez-vous parler de la bibliothèque ou du musée ?",
+    ),
+    "es": (
+        "No tengo información sobre la tarifa.",
+        "La biblioteca abre a las nueve y cierra por la tarde, pero no conozco la tarifa.",
+        "Según el documento, abre a las nueve.",
+        "¿Se refiere a la biblioteca o al museo?",
+    ),
+    "ar": (
+        "ليست لدي معلومات عن الرسوم.",
+        "تفتح المكتبة في التاسعة صباحا وتغلق مساء، لكن لا أعرف الرسوم.",
+        "وفقا للوثيقة، تفتح المكتبة في التاسعة.",
+        "هل تقصد المكتبة أم المتحف؟",
+    ),
+    "hi": (
+        "मेरे पास इसकी जानकारी नहीं है।",
+        "पुस्तकालय सुबह नौ बजे खुलता है और शाम को बंद होता है, लेकिन शुल्क की जानकारी नहीं है।",
+        "दस्तावेज़ के अनुसार यह नौ बजे खुलता है।",
+        "क्या आपका मतलब पुस्तकालय है या संग्रहालय?",
+    ),
+    "ja": (
+        "それについての情報はありません。",
+        "図書館は朝九時に開き、夜八時に閉館します。しかし、料金はわかりません。",
+        "文書によると、九時に開きます。",
+        "図書館と博物館のどちらのことでしょうか？",
+    ),
+    "zh": (
+        "我没有关于费用的信息。",
+        "图书馆早上九点开门，晚上八点关门，但是我不知道费用是多少。",
+        "根据文档，九点开门。",
+        "您是指图书馆还是博物馆？",
+    ),
+}
+
+
+def both(code: str) -> Languages:
+    return Languages(load_language(code), load_language(code))
+
+
+@pytest.mark.parametrize("code", TOLD)
+def test_what_answers_say_is_read_in_each_language(code: str) -> None:
+    unknown, partial, scaffolding, back = TOLD[code]
+    with use_languages(both(code)):
+        assert has_refusal(unknown) and has_refusal(partial)
+        assert len(content_stems(drop_refusals(partial))) < len(content_stems(partial))
+        assert measure_answerability("?", unknown, "answerable") == "unanswerable"
+        assert measure_answerability("?", partial, "answerable") == "partial"
+        assert speaks_of_documents(scaffolding) and not any(map(speaks_of_documents, (unknown, partial, back)))
+        assert find_answer_fault(partial, back, ()) is None
+        assert find_request(back) and not find_request(partial)
+
+
+def test_texts_in_many_languages_or_none_have_no_language() -> None:
+    assert detect_language([words for words, *_ in TOLD.values()])[0] is None
+    assert detect_language(["12 34", "---"])[0] is None
