@@ -11,8 +11,7 @@ import pytest
 from generator.common.passages import sentences
 from generator.corpora.library import Library
 from generator.schema import Document
-from tests.corpora.test_formats import write_epub
-from tests.support.corpora import broken, good, message, read
+from tests.support.corpora import broken, good, message, read, write_epub
 
 pytest.importorskip("kreuzberg", reason="the extra 'office' isn't installed")
 docx = pytest.importorskip("docx", reason="python-docx isn't installed")

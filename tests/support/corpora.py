@@ -1,6 +1,7 @@
 """Corpora for the tests: built as `conf/corpus/` has them, and what is looked at in what they give."""
 
 import threading
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -112,3 +113,23 @@ def served(folder: Path) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def write_epub(path: Path, body: str) -> None:
+    """Write a book whose pages aren't in the order of their names, with a table of contents."""
+    opf, container = "http://www.idpf.org/2007/opf", "urn:oasis:names:tc:opendocument:xmlns:container"
+    root = f"<container xmlns='{container}'><rootfiles><rootfile full-path='in/c.opf'/></rootfiles></container>"
+    title = "<metadata xmlns:dc='http://purl.org/dc/elements/1.1/'><dc:title>Fares</dc:title></metadata>"
+    kind = "media-type='application/xhtml+xml'"
+    items = f"<item id='b' href='text/b%201.html' {kind}/><item id='a' href='a.html' {kind}/>"
+    contents = f"<item id='n' href='n.html' properties='nav' {kind}/>"
+    order = "".join(f"<itemref idref='{item}'/>" for item in "nba")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("META-INF/container.xml", root)
+        manifest = f"{title}<manifest>{items}{contents}</manifest><spine>{order}</spine>"
+        archive.writestr("in/c.opf", f"<package xmlns='{opf}' version='3.0'>{manifest}</package>")
+        pages = {"n": "<p>Chapter 1</p>", "text/b 1": "<h1>Fares</h1><p>첫 문장.</p>", "a": body}
+        for name, page in pages.items():
+            archive.writestr(
+                f"in/{name}.html", f"<html xmlns='http://www.w3.org/1999/xhtml'><body>{page}</body></html>"
+            )

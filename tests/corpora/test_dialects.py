@@ -1,0 +1,116 @@
+"""Markdown of documentation tools as documents."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpora import good, read
+
+
+def test_marks_of_documentation_tools_are_no_text(tmp_path: Path) -> None:
+    tools = """\
+# Ferries {#ferries}
+
+!!! note "Seasons"
+    The red route runs from **April** on.[^1]
+
+    It stops in October.
+
+???+ warning
+    Storms stop all boats.
+=== "Linux"
+
+    Use the store.
+
+    ```sh
+    apt install ferry  # {% raw %}
+    ```
+
+:::tip Save money
+Buy a ~~daily~~ *weekly* ticket.
+:::
+
+:::::{tab-set}
+::::{tab-item} Dogs
+:sync: dogs
+Dogs pay half.
+::::
+:::::
+
+```{note}
+Bikes are free.
+```
+
+```{code-block} python
+:linenos:
+pay([^1])
+```
+
+```{r, echo=FALSE}
+plot(1)
+```
+
+```{tip}
+---
+class: wide
+---
+Boats wait for {py:func}`~ferry.__len__` people.
+```
+
+```{toctree}
+fares
+```
+
+> [!WARNING]
+> The pier is closed.
+
+- [ ] Bring food
+
+Pier
+: Where boats land.
+
+1. ```
+   pay({ref}`x`)
+   ```
+
+   ```
+   === "A tab"
+   ```
+
+{% hint style="info" %}
+Ask for `[^2]` at {ref}`the boat <boat>`, or `for {who}`.
+{% endhint %}
+
+import Map from './map.js';
+
+{/* Not
+shown. */}
+
+An underline
+===
+
+[^1]: On board only.
+"""
+    for name in ("a.mdx", "b.qmd", "c.Rmd"):
+        (tmp_path / name).write_text(tools)
+    document, *others = good(read("folder", path=str(tmp_path)))
+    assert document.title == "Ferries" and [other.text for other in others] == [document.text] * 2
+    assert document.text.split("\n\n") == [
+        *("Seasons", "The red route runs from April on.", "It stops in October.", "Warning", "Storms stop all boats."),
+        *("Linux", "Use the store.", "```sh\napt install ferry  # {% raw %}\n```"),
+        *("Save money", "Buy a daily weekly ticket.", "Dogs", "Dogs pay half.", "Bikes are free."),
+        *("```python\npay([^1])\n```", "```text\nplot(1)\n```", "Boats wait for ferry.__len__ people."),
+        *("Warning: The pier is closed.", "- Bring food", "Pier: Where boats land."),
+        "```text\npay({ref}`x`)\n```",
+        '```text\n=== "A tab"\n```',
+        *("Ask for [^2] at the boat, or for {who}.", "# An underline", "On board only."),
+    ]
+
+
+def test_fences_that_nothing_closes_are_not_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.md").write_text(":::tip\nBring food.\n" * 9)
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text == "\n\n".join(["Bring food."] * 9)
+    monkeypatch.setattr("generator.corpora.dialects._MOST_READ", 1)
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text.count(":::tip") and document.text.count("Bring food.") == 9, "the rest is a program"

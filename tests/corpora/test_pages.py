@@ -1,0 +1,115 @@
+"""HTML pages as documents."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpora import broken, good, read
+
+
+def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        """<html><head><title>Ferry
+        fares</title><style>p {color: red}</style></head><body>
+        <header><div role="banner">Logo</div><nav><a href="/">Home</a></nav></header>
+        <main><h1>Fares &amp; times</h1><!-- secret -->
+        <p>A <b>single</b> costs
+           7.20 <sup>[<a href="#note-1">1</a>]</sup> <sup><a href="#note-2">2</a></sup>,
+           10<sup>-2</sup> of it on the 3<sup>rd</sup>.</p>Loose text.
+        <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td>
+        <td>7.20</td></tr><tr><td>Child</td><td>3.60<i hidden>secret</i></td></tr></table>
+        <ul><li>One</li><li><p>Two<br>lines</p></li></ul><ol start="3"><li></li><li>Four</li></ol>
+        <dl><dt>Pier</dt><dd><p>Where boats land.</p><p>Of wood.</p></dd><dt>Quay</dt><dt>Dock</dt><dd>The same.</dd>
+        <dt>Why?</dt><dd>None.</dd><dt>Boats</dt><dd><ul><li>Red</li></ul></dd></dl></main>
+        <script>var x = "hidden";</script><aside>Advert</aside><footer>Imprint</footer>
+        <p>We use cookies.</p></body></html>"""
+    )
+    (tmp_path / "plain.html").write_text(
+        "<main><h1>Only a heading</h1><p>Text.</p></main><main><pre>A poem\n of two lines</pre>"
+        "<div class='highlight-default'><div class='highlight'><pre>a = 1\nb</pre></div></div>"
+        "<div class='toc'><ul><li><a href='#sea'>Sea</a></li></ul></div>"
+        "<h2>Sea<a class='headerlink' href='#sea'>¶</a><span class='mw-editsection'>[edit]</span></h2>"
+        "<div class='book-navigation'>‹ Boats up Fares ›</div><a class='mw-jump-link' href='#sea'>Jump to the sea</a>"
+        "<div class='highlight-sh notranslate'><div class='highlight'><pre>sail</pre></div></div>"
+        "<table><tr><td><dl><dt>Pier</dt><dd>Of wood</dd></dl></td><td>3</td></tr></table>"
+        "<dl><dt>sail()<span class='viewcode-link'>[source]</span></dt><dd>Go.</dd></dl></main>"
+    )
+    page, plain = good(read("folder", path=str(tmp_path)))
+    assert page.title == "Ferry fares"
+    table = ["Who | Fare", "Adult | 7.20", "Child | 3.60"]
+    lists = ["- One", "- Two", "lines", "4. Four"]
+    terms = ["Pier: Where boats land.", "Of wood.", "Quay", "Dock: The same.", "Why?", "None.", "Boats", "- Red"]
+    paragraphs = ["# Fares & times", "A single costs 7.20, 10⁻² of it on the 3rd.", "Loose text."]
+    assert page.text.split("\n\n") == [*paragraphs, *table, *lists, *terms]
+    assert plain.title == "Only a heading"
+    programs = ["```text\na = 1\nb\n```", "## Sea", "```sh\nsail\n```"]
+    assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs, "Pier Of wood | 3", "sail(): Go."]
+
+
+def _links(*texts: str) -> str:
+    return "<ul>" + "".join(f"<li><a href='/x'>{text}</a></li>" for text in texts) + "</ul>"
+
+
+def test_menus_and_what_stands_beside_the_text_of_a_site_are_no_text(tmp_path: Path) -> None:
+    menu = _links("Fares", "Boats", "Jobs")
+    (tmp_path / "site.html").write_text(
+        f"""<title>Fares</title><div class="top"><p>Harbour</p>{menu}</div>
+        <div class="cookie-notice"><p>We use cookies to count our visitors.</p></div>
+        <div class="content has-comments"><h1>Fares</h1><p>A single costs <a href="/chf">francs</a> 7.20, dogs half.</p>
+        <ul><li><a href="/dog">Dogs</a> travel for half the fare on all boats.</li><li><a href="/bike">Bikes</a> pay
+        two francs a day.</li><li><a href="/pram">Prams</a> are free.</li></ul><p><a href="/map">The map</a></p>
+        <p><a href="tel:+41310">031 0</a> <a href="mailto:a@b.ch">a@b.ch</a> <a href="tel:+41311">031 1</a></p>
+        <form><select><option>Bern</option></select><button>Go</button></form></div>
+        <div class="newsletter-box">Write to us.</div><div class="related-posts"><p>Trains are late.</p></div>
+        <ol class="commentlist"><li>Too dear!</li></ol>"""
+    )
+    (tmp_path / "thread.html").write_text("<h1>Dogs?</h1><div class='comment'>They travel for half of the fare.</div>")
+    site, thread = good(read("folder", path=str(tmp_path)))
+    items = ["- Dogs travel for half the fare on all boats.", "- Bikes pay two francs a day.", "- Prams are free."]
+    start = "A single costs francs 7.20, dogs half."
+    assert site.text.split("\n\n") == [start, *items, "The map", "031 0 a@b.ch 031 1"]
+    assert thread.text == "They travel for half of the fare."
+
+
+def test_links_that_are_the_text_of_a_page_stay(tmp_path: Path) -> None:
+    menu = _links("All of the fares", "All of the boats", "Jobs at the pier")
+    prose = "Boats leave from the pier every ten minutes in summer. " * 4
+    (tmp_path / "1.html").write_text(f"<div><h1>Pier</h1><p>Open daily.</p><p>{menu}</p></div>")
+    (tmp_path / "2.html").write_text(f"<h1>Pier</h1><div><p>Open daily.</p><nav>{menu}</nav></div>")
+    (tmp_path / "3.html").write_text(f"<h1>Pier</h1><div><p>{prose}</p>{_links(*['The boats of the lake'] * 20)}</div>")
+    (tmp_path / "4.html").write_text("<h1>Pier</h1>" + _links(*[f"{prose[:100]}{number}." for number in range(3)]))
+    texts = [document.text for document in good(read("folder", path=str(tmp_path)))]
+    assert texts[:3] == ["Open daily.", "Open daily.", prose.strip()]
+    assert texts[3].count("- Boats leave") == 3
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "found"),
+    [
+        ("Fares | City of Bern", "Fares", "Fares"),
+        ("Fares &mdash; Manual 1.0", "Fares", "Fares"),
+        ("Fares-free days", "Fares", "Fares-free days"),
+        ("Fares | Bern", "Welcome", "Fares | Bern"),
+        ("Fares | Bern", "Bern", "Fares | Bern"),
+    ],
+)
+def test_the_title_of_a_page_is_without_its_site(title: str, heading: str, found: str, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(f"<title>{title}</title><h1>{heading}</h1><p>Text.")
+    (page,) = good(read("folder", path=str(tmp_path)))
+    assert (page.title, page.text) == (found, "Text." if found == heading else f"# {heading}\n\nText.")
+
+
+def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
+    page = '<meta charset="{}"><p>Köln</p>'
+    (tmp_path / "a.html").write_bytes(page.format("iso-8859-1").encode("latin-1"))
+    (tmp_path / "b.html").write_bytes("<p>Köln</p>".encode())
+    (tmp_path / "c.html").write_bytes("<p>Köln</p>".encode("latin-1"))
+    (tmp_path / "d.html").write_bytes(page.format("klingon").encode())
+    (tmp_path / "e.html").write_bytes(page.format("zip").encode())
+    *fine, c, d, e = read("folder", path=str(tmp_path))
+    assert [document.text for document in good(fine)] == ["Köln", "Köln"]
+    assert len(broken([e])) == 1, "Python has it, and it's none of text"
+    assert broken([c, d]) == [
+        (f"{tmp_path}/c.html", "line 1 isn't utf-8 (byte 0xf6); save it as UTF-8"),
+        (f"{tmp_path}/d.html", "unknown encoding klingon; save it as UTF-8"),
+    ]
