@@ -15,7 +15,7 @@ from generator.models.admission import Admission, Place, capacity_of
 from generator.models.client import HttpClient
 from generator.models.lm import Clients
 from generator.schema import Usage
-from tests.models.test_client import request
+from tests.support.clients import request
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.runs import Site
 

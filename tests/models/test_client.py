@@ -1,118 +1,25 @@
-"""Requests to a model server, its failures, and that no finished call is repeated."""
+"""Requests to a model server, and its failures."""
 
 import asyncio
 import json
 import resource
-import socket
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from aiohttp import web
 from dspy import lm15
-from dspy.utils import exceptions as lm_errors
 
 from generator.common import concurrency
-from generator.errors import ConfigError, ModelError
-from generator.models import failing
 from generator.models.client import HttpClient, ServerGone
-from generator.models.endpoints import Endpoint
-from generator.models.http_errors import status_error
-from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Message, Sampling
+from generator.models.lm import ChatReply, Sampling
 from generator.schema import Usage
 from tests.support import openai_server as fake
+from tests.support.clients import asked, chat, opening_error, request
 from tests.support.openai_server import OpenAIServer
 
-T = TypeVar("T")
-
-SCHEMA = {
-    "type": "object",
-    "properties": {"answer": {"type": "string", "maxLength": 40}},
-    "required": ["answer"],
-    "additionalProperties": False,
-}
-FORMAT = {"type": "json_schema", "json_schema": {"name": "Reply", "schema": SCHEMA}}
-
-
-class Memory:
-    """A journal in memory."""
-
-    def __init__(self) -> None:
-        self.replies: dict[str, ChatReply] = {}
-
-    def find(self, key: str, stage: str, turn: int) -> ChatReply | None:
-        return self.replies.get(key)
-
-    def add(self, key: str, stage: str, turn: int, reply: ChatReply) -> None:
-        assert key not in self.replies
-        self.replies[key] = reply
-
-
-def request(prompt: str = "Say something: “né”.", **fields: Any) -> ChatRequest:
-    usual = {"model": "test-model", "sampling": Sampling(temperature=0), "seed": 7, "max_tokens": 64}
-    return ChatRequest(messages=(Message(role="user", content=prompt),), **{**usual, **fields})
-
-
-def asked(endpoint: Endpoint, work: Callable[[HttpClient], Awaitable[T]]) -> T:
-    """Return the result of `work` with an open client."""
-
-    async def main() -> T:
-        async with endpoint.open(Path()) as client:
-            return await work(client)
-
-    return asyncio.run(main())
-
-
-def chat(endpoint: Endpoint, what: ChatRequest | None = None) -> ChatReply:
-    return asked(endpoint, lambda client: client.chat(what or request()))
-
-
-async def replies(lm: LanguageModel, *prompts: str, profile: str = "greedy", turn: int = 1) -> list[str]:
-    """The replies to calls of one turn of a dialog, in this order."""
-    metadata = {"profile": profile, "stage": "ask", "turn": str(turn)}
-    chats = [[{"role": "user", "content": prompt}] for prompt in prompts]
-    return [(await lm.acall(messages=c, metadata=metadata, response_format=FORMAT))[0]["text"] for c in chats]
-
-
-def opening_error(endpoint: Endpoint) -> str:
-    with pytest.raises((ModelError, ConfigError)) as caught:
-        chat(endpoint)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
 # The wire
-
-
-@pytest.mark.parametrize(
-    ("profile", "sampling"), [("greedy", {"temperature": 0.0}), ("sampled", {"temperature": 1.0, "top_k": 50})]
-)
-def test_the_request_carries_profile_seed_and_schema(profile: str, sampling: dict[str, float]) -> None:
-    with OpenAIServer() as server:
-        endpoint = server.endpoint(max_tokens=99)
-        (reply,) = asked(
-            endpoint, lambda client: replies(LanguageModel(client, Memory(), 2**40 + 5), "Why?", profile=profile)
-        )
-        (body,) = server.bodies
-    assert body == {
-        "model": "test-model",
-        "messages": [{"role": "user", "content": "Why?"}],
-        "seed": 5,
-        "max_tokens": 99,
-        "response_format": FORMAT,
-        **sampling,
-    }
-    assert reply == fake.fill(body)
 
 
 def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +222,7 @@ def test_a_refused_request_needs_no_trial_while_others_are_answered() -> None:
         refused, _ = await asyncio.gather(*calls, return_exceptions=True)
         assert isinstance(refused, lm15.InvalidRequestError)
 
-    with OpenAIServer(faults=dead(refuse)) as server:
+    with OpenAIServer(faults=fake.dead(refuse)) as server:
         asked(server.endpoint(), work)
         assert sorted(map(fake.prompt, server.bodies)) == ["alive", "dead", "dead"]
 
@@ -348,104 +255,7 @@ def test_a_server_that_fails_at_every_call_is_lost(code: int, calls: int) -> Non
         assert len(server.bodies) == calls
 
 
-# Dead calls
-
-
-def dead(fault: fake.Fault, others: fake.Fault | None = None) -> Callable[[int, fake.Body], fake.Fault | None]:
-    """Fail for ever at one prompt, and perhaps at others."""
-    return lambda _, body: fault if fake.prompt(body) == "dead" else others
-
-
-def attempts(server: OpenAIServer, prompt: str = "dead") -> int:
-    return [fake.prompt(body) for body in server.bodies].count(prompt)
-
-
-@pytest.mark.parametrize(
-    ("fault", "busy"),
-    [
-        *((fault, True) for fault in (fake.status(500), fake.status(503), fake.hang_up, fake.malformed)),
-        *((fault, False) for fault in (fake.status(500), fake.status(503), fake.hang)),
-    ],
-)
-def test_a_dead_call_is_given_up_while_the_server_answers_others(fault: fake.Fault, busy: bool) -> None:
-    """Where no other call is made, a trial with a prompt that was answered before shows that the server works."""
-
-    async def work(client: HttpClient) -> None:
-        await client.chat(request("alive"))
-        call = asyncio.create_task(client.chat(request("dead")))
-        while busy and not call.done():
-            await client.chat(request("alive"))
-            await asyncio.sleep(0.01)
-        with pytest.raises(lm15.TimeoutError if fault is fake.hang else lm15.ServerError):
-            await call
-
-    with OpenAIServer(faults=dead(fault)) as server:
-        asked(server.endpoint(retries=30, retry_wait_s=0.02, timeout_s=0.8 if fault is fake.hang else 30), work)
-        assert attempts(server) == 5 or (fault is fake.hang and attempts(server) < 10)
-        assert attempts(server, "Say hello.") == 0
-
-
-def test_a_dead_call_that_fails_slowly_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failing, "_WITHIN_S", 0.01)
-    with OpenAIServer(faults=dead(fake.status(500))) as server:
-        with pytest.raises(lm15.ServerError):
-            chat(server.endpoint(retries=8), request("dead"))
-        assert attempts(server) == 3
-
-
-@pytest.mark.parametrize(
-    ("fault", "others"),
-    [
-        (fake.status(429), None),
-        (fake.status(500, headers={"Retry-After": "0.001"}), None),
-        (fake.status(500), fake.status(500)),
-        (fake.hang_up, fake.hang),
-    ],
-)
-def test_a_busy_server_and_one_that_answers_nobody_are_waited_for(fault: fake.Fault, others: fake.Fault | None) -> None:
-    """The server recovers before the attempts are used up."""
-
-    def faults(_: int, body: fake.Body) -> fake.Fault | None:
-        return dead(fault, others)(0, body) if attempts(server) <= 7 else None
-
-    with OpenAIServer(faults=faults) as server:
-        endpoint = server.endpoint(retries=8, retry_wait_s=0.001, timeout_s=1 if others is fake.hang else 30)
-        assert chat(endpoint, request("dead")).text
-
-
 # Error messages
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4744 in the messages, "
-        "256 in the completion).",
-        "You passed 5001 input tokens and requested 256 output tokens. However, the model's context length is only "
-        "4096 tokens.",
-        "The decoder prompt (length 5001) is longer than the maximum model length of 4096.",
-        "request (6049 tokens) exceeds the available context size (4096 tokens), try increasing it",
-    ],
-)
-def test_an_overflow_is_known_by_its_words(message: str) -> None:
-    body = json.dumps({"error": {"message": message, "code": 400}}).encode()
-    error = status_error("http://x/v1", 400, body, {}, None)
-    assert isinstance(error, lm15.ContextLengthError)
-    assert error.message.startswith(f"http://x/v1 answered HTTP 400: {message}")
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (b'{"object": "error", "message": "older\\n vLLM"}', "older vLLM"),
-        (b'{"detail": [{"msg": "FastAPI"}]}', "[{'msg': 'FastAPI'}]"),
-        (b"<html>\n proxy </html>", "<html> proxy </html>"),
-        (b"[1]", "[1]"),
-        (b'{"error": {"message": ""}}', "no reason given"),
-    ],
-)
-def test_errors_are_told_on_one_line(body: bytes, words: str) -> None:
-    assert status_error("http://x/v1", 400, body, {}, None).message == f"http://x/v1 answered HTTP 400: {words}"
 
 
 def test_no_message_repeats_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,41 +266,6 @@ def test_no_message_repeats_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
             chat(server.endpoint(retries=0, timeout_s=5, api_key_env="LM_KEY"))
         assert key not in str(caught.value)
         assert key not in opening_error(server.endpoint(model="other", api_key_env="LM_KEY"))
-
-
-# The journal
-
-
-def test_a_replay_repeats_no_finished_call() -> None:
-    """The dialog is cut off at its third call; repeated, it makes only the calls that are missing."""
-    memory = Memory()
-
-    async def dialog(client: HttpClient, memory: Memory) -> list[str]:
-        return await replies(LanguageModel(client, memory, 2**31 - 1), "one", "one", "two")
-
-    with OpenAIServer(faults=[None, None, fake.overflow]) as server:
-        with pytest.raises(lm_errors.ContextWindowExceededError):
-            asked(server.endpoint(), lambda client: dialog(client, memory))
-        assert [body["seed"] for body in server.bodies[:2]] == [2**31 - 1, 0], "an equal request gets the next seed"
-        again = asked(server.endpoint(), lambda client: dialog(client, memory))
-        assert len(server.bodies) == 4
-        assert set(server.finished.values()) == {1}
-        assert asked(server.endpoint(), lambda client: dialog(client, Memory())) == again
-        assert len(set(again)) == 3
-
-
-def test_equal_requests_of_two_turns_differ_whichever_comes_first() -> None:
-    async def work(client: HttpClient) -> list[dict[int, list[str]]]:
-        found = []
-        for turns in ((1, 2), (2, 1)):
-            lm = LanguageModel(client, Memory(), 7)
-            found.append({turn: await replies(lm, "one", turn=turn) for turn in turns})
-        return found
-
-    with OpenAIServer() as server:
-        first, second = asked(server.endpoint(), work)
-    assert first == second
-    assert first[1] != first[2]
 
 
 # Opening

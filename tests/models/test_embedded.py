@@ -14,7 +14,7 @@ from generator.models import gguf
 from generator.models.client import HttpClient
 from generator.models.embedded import EmbeddedEndpoint
 from generator.models.lm import ChatReply, ChatRequest, Message
-from tests.models.test_client import asked, opening_error
+from tests.support.clients import asked, opening_error
 from tests.support.runs import command
 
 FACTS = " ".join(f"[{n}] Ferry {n} leaves the harbour of Lorsund at {n + 5} o'clock." for n in range(1, 13))

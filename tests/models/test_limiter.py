@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from generator.models.limiter import Limiter
-from tests.models.test_client import asked, request
+from tests.support.clients import asked, request
 from tests.support.openai_server import Body, Fault, OpenAIServer, status
 
 

@@ -11,7 +11,7 @@ import pytest
 from generator.models import pool as module
 from generator.models.admission import Admission
 from generator.models.pool import ServerPool
-from tests.models.test_client import asked, request
+from tests.support.clients import asked, request
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.runs import Site
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.test_client import free_port
+from tests.support.clients import free_port
 from tests.support.openai_server import OpenAIServer
 from tests.support.processes import processes_with
 from tests.support.runs import Ended, Site, until

@@ -384,6 +384,11 @@ async def cut_off(request: web.Request, body: Body) -> web.StreamResponse:
     return web.json_response(_completion(body, text[: len(text) // 2], finish_reason="length"))
 
 
+def dead(fault: Fault, others: Fault | None = None) -> Callable[[int, Body], Fault | None]:
+    """Fail for ever at the prompt “dead”, and perhaps at others."""
+    return lambda _, body: fault if prompt(body) == "dead" else others
+
+
 def _error(code: int, message: str, kind: str = "error", headers: dict[str, str] | None = None) -> web.Response:
     error = {"message": message, "type": kind, "param": None, "code": kind}
     return web.json_response({"error": error}, status=code, headers=headers)

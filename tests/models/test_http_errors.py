@@ -1,0 +1,40 @@
+"""Errors of a model server, from the words of its reply."""
+
+import json
+
+import pytest
+from dspy import lm15
+
+from generator.models.http_errors import status_error
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4744 in the messages, "
+        "256 in the completion).",
+        "You passed 5001 input tokens and requested 256 output tokens. However, the model's context length is only "
+        "4096 tokens.",
+        "The decoder prompt (length 5001) is longer than the maximum model length of 4096.",
+        "request (6049 tokens) exceeds the available context size (4096 tokens), try increasing it",
+    ],
+)
+def test_an_overflow_is_known_by_its_words(message: str) -> None:
+    body = json.dumps({"error": {"message": message, "code": 400}}).encode()
+    error = status_error("http://x/v1", 400, body, {}, None)
+    assert isinstance(error, lm15.ContextLengthError)
+    assert error.message.startswith(f"http://x/v1 answered HTTP 400: {message}")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"object": "error", "message": "older\\n vLLM"}', "older vLLM"),
+        (b'{"detail": [{"msg": "FastAPI"}]}', "[{'msg': 'FastAPI'}]"),
+        (b"<html>\n proxy </html>", "<html> proxy </html>"),
+        (b"[1]", "[1]"),
+        (b'{"error": {"message": ""}}', "no reason given"),
+    ],
+)
+def test_errors_are_told_on_one_line(body: bytes, words: str) -> None:
+    assert status_error("http://x/v1", 400, body, {}, None).message == f"http://x/v1 answered HTTP 400: {words}"
