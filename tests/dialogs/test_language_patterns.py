@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from generator.common.detection import detect_language
-from generator.common.language import Language, Languages, load_language, use_languages
+from generator.common.language import Language, Languages, known_codes, load_language, use_languages
 from generator.common.refusals import drop_refusals, has_refusal
 from generator.common.shingles import content_stems
 from generator.dialogs.answer_checks import find_answer_fault
@@ -144,6 +144,25 @@ def test_what_answers_say_is_read_in_each_language(code: str) -> None:
         assert speaks_of_documents(scaffolding) and not any(map(speaks_of_documents, (unknown, partial, back)))
         assert find_answer_fault(partial, back, ()) is None
         assert find_request(back) and not find_request(partial)
+
+
+@pytest.mark.parametrize("code", sorted(known_codes()))
+def test_an_answer_that_begins_as_prompts_demand_says_that_it_is_not_known(code: str) -> None:
+    language = load_language(code)
+    if language.unknown and language.pattern("says_unknown"):
+        assert language.matches("says_unknown", language.unknown)
+
+
+def test_french_elides_what_is_not_known() -> None:
+    french = load_language("fr")
+    for unknown in (
+        "Je n'ai pas d'informations.",
+        "Je ne dispose pas d’informations sur ce point.",
+        "Il n'y a pas d'information à ce sujet.",
+        "Je ne connais pas l'indication exacte.",
+    ):
+        assert french.matches("says_unknown", unknown), unknown
+    assert not french.matches("says_unknown", "Le musée n'ouvre pas le lundi.")
 
 
 def test_texts_in_many_languages_or_none_have_no_language() -> None:
