@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.asks_back import find_request
 from generator.schema import Verdict
 from judges.metrics.asks_back import AsksBackJudge
@@ -24,6 +25,7 @@ def judge(response: str) -> Verdict:
         "Please specify which season ticket you have.",
         "That depends on your boat. Could you tell me its length?",
         "Are you asking about the pass for a day, or some other pass?",
+        "Please say which town you mean.",
     ],
 )
 def test_a_request_to_choose_or_to_name_what_is_missing_asks_back(response: str) -> None:
@@ -46,6 +48,25 @@ def test_a_request_to_choose_or_to_name_what_is_missing_asks_back(response: str)
 )
 def test_offers_rhetoric_and_missing_information_do_not(response: str) -> None:
     assert judge(response).label == "no"
+
+
+@pytest.mark.parametrize(
+    ("response", "label"),
+    [
+        ("Bitte sagen Sie mir, welche Fähre Sie meinen.", "yes"),
+        ("Sagen Sie mir bitte, ob Sie ein Rad mitnehmen.", "yes"),
+        ("Sag mir, welche Fähre du meinst.", "yes"),
+        ("Bitte teilen Sie mir mit, welche Fähre gemeint ist.", "yes"),
+        ("Um welche Fähre geht es?", "yes"),
+        ("Es geht um die Fähre.", "no"),
+        ("Bitte sagen Sie dem Personal Bescheid.", "no"),
+        ("Bitte sagen Sie dem Personal, wo Sie aussteigen.", "no"),
+    ],
+)
+def test_german_asks_back_with_a_comma(response: str, label: str) -> None:
+    german = load_language("de")
+    with use_languages(Languages(german, german)):
+        assert judge(response).label == label
 
 
 def test_the_rules_agree_with_people(data: Path) -> None:
