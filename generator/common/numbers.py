@@ -18,8 +18,8 @@ _ITEM = re.compile(r"^\s*\d{1,2}[.)](?=\s)|(?<!\S)\(?\d{1,2}\)(?=\s)", re.MULTIL
 _INNER_ITEM = re.compile(r"(?<=\s)(\d{1,2})\.(?=\s)")
 _FRACTION = re.compile(r"(?:(?<![\d.,/])(\d{1,4})[ ]?)?(?:([½¼¾⅛⅜⅝⅞⅕⅖⅗⅘])|(?<![\d/])\b([1357])/([248])\b(?![/\d]))")
 _MAYBE_FRACTION = re.compile(r"[½¼¾⅛⅜⅝⅞⅕⅖⅗⅘/](?<!\D/)")  # much faster
-# “$11k”, “3.5M”, “€2bn”
-_SCALED = re.compile(r"(\d+(?:[.,]\d{1,2})?)(?:(M|bn)| ?([kKmMbB]|bn))\b")
+# “$11k”, “3.5M”, “€2bn”, “1.200 Mio.”
+_SCALED = re.compile(r"(?<![\d.,])(\d+(?:[.,]\d{3})*(?:[.,]\d{1,2})?)(?:(M|bn| ?[mM](?:io|rd))| ?([kKmMbB]|bn))\b")
 _ISO_DATE = re.compile(r"\b(?P<year>[12]\d{3})-(?P<month>[01]?\d)-(?P<day>[0-3]?\d)\b")
 _DATE = re.compile(r"\b(?P<day>[0-3]?\d)(?P<sign>[./])(?P<month>[0-3]?\d)(?P=sign)(?P<year>[12]\d{3})\b")
 _DOTTED = re.compile(r"\.(?<=\b[apAP]\.)\s?([mM])\b(?:\.(?!\s+[A-Z]))?")  # not the end of a sentence
@@ -78,8 +78,9 @@ def _write_scaled(found: re.Match[str]) -> str:
     number, alone, letters = found.groups()
     if not alone and not re.search("[$€£] ?$", found.string[max(0, found.start() - 2) : found.start()]):
         return found.group()
-    scale = {"k": 3, "m": 6, "b": 9}[(alone or letters)[0].casefold()]
-    return f"{Decimal(number.replace(',', '.')).scaleb(scale):f}"
+    unit = (alone or letters).strip().casefold()
+    scale = 9 if unit == "mrd" else {"k": 3, "m": 6, "b": 9}[unit[0]]
+    return f"{Decimal(write_digits(number)).scaleb(scale):f}"
 
 
 def _write_date(found: re.Match[str]) -> str:

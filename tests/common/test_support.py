@@ -107,6 +107,22 @@ def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) 
         assert find_unsupported(said, ["zzz"]).numbers != ()
 
 
+@pytest.mark.parametrize(
+    ("code", "said", "source", "missing"),
+    [
+        ("de", "1,2 Mrd. Euro, 2,4 Mio. Gäste", "1,2 Milliarden Euro, 2,4 Millionen Gäste", ()),
+        ("de", "1,2 Milliarden Euro, 2,4 Millionen Gäste", "1,2 Mrd. Euro, 2,4 Mio Gäste", ()),
+        ("de", "1.200 Mio. Euro", "1,2 Milliarden Euro", ()),
+        ("de", "1,2 Millionen Euro", "1,2 Mrd. Euro", ("1,2 Millionen",)),
+        ("de", "1,2 Mrd. Euro", "1,2 Mio. Euro", ("1200000000",)),
+    ],
+)
+def test_numbers_of_other_languages_in_other_forms(code: str, said: str, source: str, missing: tuple[str, ...]) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert find_unsupported(said, [source]).numbers == missing
+
+
 def test_what_french_elides_says_nothing() -> None:
     language = load_language("fr")
     with use_languages(Languages(language, language)):
