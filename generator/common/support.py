@@ -40,6 +40,7 @@ _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+"
 _MOST_INITIALS = 5
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _DECIMAL, _SCALE = re.compile(r"\d+(?:\.\d+)?"), re.compile("10{2,}")
+_CLOCK, _POINT_OR_COLON = re.compile(r"(?:[01]?\d|2[0-4])[.:][0-5]\d"), str.maketrans(".:", ":.")  # “alle 18.30”
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
@@ -141,7 +142,9 @@ def term_keys(text: str) -> frozenset[str]:
     numbers = [*(digits for _, _, digits, _ in numbered), *_DECADE.findall(text)]
     numbers += [f"{century}{decade}s" for decade in _SHORT_DECADE.findall(text) for century in (19, 20)]
     numbers += [f"{digits[:3]}0s" for digits in numbers if _YEAR.fullmatch(digits)]  # 1987 supports “the 1980s”
-    for _, end, digits, _ in numbered:
+    for start, end, digits, _ in numbered:
+        if language.code != "en" and _CLOCK.fullmatch(text, start, end):
+            numbers.append(write_digits(text[start:end].translate(_POINT_OR_COLON)))
         if ":" in digits:
             numbers += other_times(digits, text[end : end + 3].strip().casefold())
         elif len(digits) <= 2 and (not hour or hour.match(text, end)):

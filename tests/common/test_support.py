@@ -115,6 +115,12 @@ def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) 
         ("de", "1.200 Mio. Euro", "1,2 Milliarden Euro", ()),
         ("de", "1,2 Millionen Euro", "1,2 Mrd. Euro", ("1,2 Millionen",)),
         ("de", "1,2 Mrd. Euro", "1,2 Mio. Euro", ("1200000000",)),
+        ("it", "alle 18:30, alle 9.05", "alle 18.30, alle 9:05", ()),
+        ("es", "a las 18.30 y a las 9:05", "a las 18:30 y a las 9.05", ()),
+        ("cs", "v 18.30", "v 18:30", ()),
+        ("nl", "om 19:30", "om 18.30", ("19:30",)),
+        ("nl", "om 19.30", "om 18:30", ("19.30",)),
+        ("en", "for 18.30, at 9:05", "at 18:30, for 9.05", ("18.30", "9:05")),
     ],
 )
 def test_numbers_of_other_languages_in_other_forms(code: str, said: str, source: str, missing: tuple[str, ...]) -> None:
