@@ -24,7 +24,7 @@ _ISO_DATE = re.compile(r"\b(?P<year>[12]\d{3})-(?P<month>[01]?\d)-(?P<day>[0-3]?
 _DATE = re.compile(r"\b(?P<day>[0-3]?\d)(?P<sign>[./])(?P<month>[0-3]?\d)(?P=sign)(?P<year>[12]\d{3})\b")
 _DOTTED = re.compile(r"\.(?<=\b[apAP]\.)\s?([mM])\b(?:\.(?!\s+[A-Z]))?")  # not the end of a sentence
 _TIME = re.compile(
-    r"\b([01]?\d|2[0-4])(?: ?h ?| heures? | uhr |[.](?=[0-5]\d ?(?:[ap]m|uhr|h)\b))"
+    r"\b([01]?\d|2[0-4])(?: ?h ?| heures? | uhr |[.](?=[0-5]\d ?(?:[ap]m|u[hu]r|h)\b))"
     r"([0-5]\d)(?:\b(?! min)|(?=[ap]m\b))( ?h\b)?",
     re.IGNORECASE,
 )
@@ -46,8 +46,8 @@ _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 def write_plainly(text: str) -> str:
     """Return a text with numbers in one form.
 
-    `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30" and "half past nine", `9:00` for "9 o'clock", `2.5` for "2½" and
-    "2 1/2", `11000` for "$11k", and `30 June 2024` for "2024-06-30" if it is clear which number is the month.
+    `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30", "half past nine" and "halb zehn", `9:00` for "9 o'clock", `2.5` for
+    "2½" and "2 1/2", `11000` for "$11k", and `30 June 2024` for "2024-06-30" if it is clear which number is the month.
     """
     if _MAYBE_FRACTION.search(text):
         text = _FRACTION.sub(_write_fraction, text)
@@ -55,7 +55,7 @@ def write_plainly(text: str) -> str:
     if percent := dialog_language().pattern("percent"):
         text = percent.sub("%", text)  # “cent” is a number
     if half_past := dialog_language().pattern("half_past"):
-        text = half_past.sub(lambda found: f"{next(digits_of([found[1].casefold()])) or found[1]}:30", text)
+        text = half_past.sub(_write_half_past, text)
     if not re.search(r"\d", text):
         return text
     if half := dialog_language().pattern("and_half"):  # “2 hours and a half”, too
@@ -66,6 +66,14 @@ def write_plainly(text: str) -> str:
     text = full_hour.sub(r"\1:00", _TIME.sub(r"\1:\2\3", _DOTTED.sub(r"\1", text)))
     # English parts no thousands by spaces, and has numbers beside each other (“in 2020 500 people”).
     return text if code == "en" else _SPACED_THOUSANDS.sub("", text)
+
+
+def _write_half_past(found: re.Match[str]) -> str:
+    hour = next(digits_of([found[1].casefold()])) or found[1]
+    if not hour.isdigit() or int(hour) > 24:
+        return found.group()
+    before = dialog_language().code in ("de", "nl")  # “halb neun” is 8:30
+    return f"{int(hour) - before or 12}:30"
 
 
 def _write_fraction(found: re.Match[str]) -> str:
