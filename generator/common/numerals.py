@@ -69,6 +69,11 @@ def find_numerals(tokens: Sequence[str]) -> Iterator[Numeral]:
         del places[:length]
 
 
+def knows_numerals() -> bool:
+    """Return True if numbers in words are known in the dialog's language."""
+    return bool(dialog_language().numbers) or dialog_language().code in _LANGUAGES
+
+
 def digits_of(words: Iterable[str]) -> Iterator[str | None]:
     """Yield for each word the digits of the number that it is; None for other words, ordinals and articles."""
     language = dialog_language()

@@ -5,6 +5,7 @@ attribution (BEGIN's, Dziri et al. 2022; Q²'s, Honovich et al. 2021). `benchmar
 `grounding.json`; how far it agrees with people is in `docs/judges.md`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -15,7 +16,7 @@ from pathlib import Path
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.numbers import THOUSANDS, drop_item_numbers, write_plainly
-from generator.common.numerals import digits_of
+from generator.common.numerals import digits_of, knows_numerals
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
 from generator.common.support import Term, Unsupported, find_other_units, find_unsupported, read_terms, term_keys
@@ -248,8 +249,10 @@ class GroundingJudge(ComputingJudge):
         named = [text for of in (missing.numbers, others, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         small = label == "correct" and _changes_one_term(claim, missing, texts, said)
-        # Where a language has no such patterns, any answer may be an honest refusal that names nothing.
-        vague = dialog_language().pattern("refusal") is None and not (missing.names or missing.numbers)
+        # Where a language has no such patterns, any answer may be an honest refusal that names nothing, and where its
+        # numbers in words aren't known, one of the passages' may be a small one of the answer.
+        telling = [number for number in missing.numbers if knows_numerals() or not re.fullmatch(r"\d\d?", number)]
+        vague = dialog_language().pattern("refusal") is None and not (missing.names or telling)
         vague = vague or (makes_up_options and not missing.numbers)  # a person may know what could be meant
         if small or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED

@@ -321,6 +321,23 @@ def test_an_honest_refusal_is_never_incorrect(code: str, answer: str, label: str
         assert verdict(answer, passage=make_passage("m", "1 2 3")).label == label
 
 
+@pytest.mark.parametrize(
+    ("code", "answer", "label"),
+    [
+        ("sv", "Barn under 12 år åker gratis med färjan.", "unjudged"),
+        ("sv", "Barn under 120 år åker gratis med färjan.", "incorrect"),
+        ("sv", "Barn under 12 år åker gratis med färjan klockan 7:30.", "incorrect"),
+        ("sv", "Barn under 12 år åker gratis med färjan i Malmö.", "incorrect"),
+        ("da", "Barn under 13 år åker gratis med färjan.", "incorrect"),  # text2num knows its numbers
+    ],
+)
+def test_a_small_number_may_stand_in_words_that_are_not_known(code: str, answer: str, label: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        told = make_passage("f", "Barn som inte har fyllt tolv år åker gratis med färjan.")
+        assert verdict(answer, passage=told).label == label
+
+
 def test_only_a_sure_verdict_decides_beside_another_judge() -> None:
     correct = Verdict(judge="correctness", label="correct", explanation="", model="m")
     for answer, label in (("Refunds are paid within six months.", "correct"), ("It costs 130 crowns.", "incorrect")):
