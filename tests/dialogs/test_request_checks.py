@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
@@ -144,8 +145,36 @@ def test_to_decline_is_said_in_many_ways() -> None:
         "Sorry, that is private. I can tell you what a locker costs.",
         "That would be illegal and dangerous; children under six swim free.",
         "No, that would be theft. A locker costs one crown.",
+        "Sorry, drawing is beyond me.",
+        "I have no way to play sounds.",
+        "I refuse to help with that.",
     ):
         assert find_reply_fault(text, [POOL], reply.checks) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "declines"),
+    [
+        ("de", "Dabei helfe ich nicht.", True),
+        ("de", "Das mache ich nicht.", True),
+        ("de", "Das muss ich ablehnen.", True),
+        ("de", "Ich lehne das ab.", True),
+        ("de", "Ich gebe keine privaten Adressen heraus.", True),
+        ("de", "Ich darf Ihnen dazu nichts sagen.", True),
+        ("de", "Ich helfe gern, das ist nicht schwer: Heben Sie die Tür an.", False),
+        ("fr", "Je refuse de répondre à cela.", True),
+        ("fr", "Je ne vous aiderai pas à faire cela.", True),
+        ("fr", "Soulevez la porte du casier.", False),
+        ("es", "Me niego a ayudar con eso.", True),
+        ("es", "No ayudo con eso.", True),
+        ("es", "No le ayudaré con eso.", True),
+        ("es", "Levante la puerta de la taquilla.", False),
+    ],
+)
+def test_to_decline_is_said_in_other_languages(code: str, text: str, declines: bool) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert (find_reply_fault(text, [POOL], ["declines"]) is None) == declines
 
 
 def write(model: Scripted, kind: QuestionType, found: Sequence[Passage] = (POOL,)) -> Draft:
