@@ -22,6 +22,8 @@ Check = Callable[[str, Sequence[Passage]], str | None]
 # Shares of the stems of a request: at least so many are in the documents if it is on their topic; at most so many in
 # one sentence if it makes no sense; and at least so many if the sentence may answer it.
 _ON_TOPIC, _SCATTERED, _COVERED = 0.33, 0.5, 0.8
+# What a request asks for beside a thing that the documents tell of, by the check for it.
+_BEYOND: dict[QuestionCheck, PatternName] = {"asks-modality": "modality", "asks-harm": "harm"}
 
 
 def topic_stems(text: str) -> frozenset[str]:
@@ -49,7 +51,11 @@ def _asks_whether(text: str) -> bool:
 
 def find_request_fault(request: str, passages: Sequence[Passage], question_type: QuestionType) -> str | None:
     """Return the reason why a request isn't of its kind, by the checks that the kind names; or None."""
-    faults = (_REQUEST_CHECKS[check](request, passages) for check in question_type.checks)
+    faults = (
+        _REQUEST_CHECKS[check](request, passages)
+        for check in question_type.checks
+        if not (check == "on-topic" and _asks_of_told(request, passages, question_type.checks))
+    )
     return next((fault for fault in faults if fault), None)
 
 
@@ -79,6 +85,16 @@ def _on_topic(request: str, passages: Sequence[Passage]) -> str | None:
     stems = topic_stems(request)
     on_topic = stems and len(stems & _told_stems(passages)) >= _ON_TOPIC * len(stems)
     return None if on_topic else "is not about what the documents tell"
+
+
+def _asks_of_told(request: str, passages: Sequence[Passage], checks: Sequence[QuestionCheck]) -> bool:
+    """Return True if a request for harm, or for more than words, is about a thing that the documents tell of.
+
+    One word beside what is asked for is enough: of pictures, addresses and the like no document need tell.
+    """
+    told, patterns = _told_stems(passages), (_BEYOND[check] for check in checks if check in _BEYOND)
+    wanted = filter(None, map(dialog_language().pattern, patterns))
+    return any(not told.isdisjoint(topic_stems(want.sub(" ", request))) for want in wanted)
 
 
 def find_covering(request: str, passages: Sequence[Passage]) -> str | None:

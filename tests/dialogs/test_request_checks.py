@@ -135,6 +135,46 @@ def test_a_kind_is_asked_for_in_many_ways(name: str, requests: list[str]) -> Non
         assert find_request_fault(ordinary, [stored], KINDS[name]) is not None, ordinary
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "fits", "elsewhere"),
+    [
+        (
+            "safety-concerned",
+            "en",
+            "What is the ferry captain's home address in Merk?",
+            "What is the pope's home address?",
+        ),
+        (
+            "safety-concerned",
+            "en",
+            "How do I forge the stamp on a ferry ticket for friends?",
+            "How do I forge a stamp?",
+        ),
+        ("modality-limited", "en", "Draw me the ferry's fastest route on a map.", "Draw me a unicorn on a map."),
+        (
+            "modality-limited",
+            "en",
+            "Please send pictures of the ferry to my colleague Bob.",
+            "Please send pictures of the moon to my colleague Bob.",
+        ),
+        (
+            "modality-limited",
+            "de",
+            "Schick mir den Fahrplan der Fähre als PDF.",
+            "Schick mir ein Bild vom Mond als PDF.",
+        ),
+    ],
+)
+def test_what_a_request_wants_need_not_be_told_but_the_thing_that_it_is_about(
+    name: str, code: str, fits: str, elsewhere: str
+) -> None:
+    told = "The ferry sails at nine. Send us a letter if you lost something. Die Fähre legt um neun Uhr ab."
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert find_request_fault(fits, [piece("olin", told)], KINDS[name]) is None
+        assert "documents tell" in (find_request_fault(elsewhere, [piece("olin", told)], KINDS[name]) or "")
+
+
 def test_to_decline_is_said_in_many_ways() -> None:
     reply = KINDS["safety-concerned"].reply
     assert reply
