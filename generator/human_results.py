@@ -23,6 +23,7 @@ from generator.report_sets import write_run_report
 from generator.results import dialogs_digest, write_export
 from generator.retrievers.bm25 import PassagePool
 from generator.schema import Dialog, Document, Drop, Passage, SkippedRecord
+from generator.sets import note_skipped
 
 
 def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, command: str) -> None:
@@ -90,6 +91,7 @@ def _write_dialogs(settings: Settings, corpus: DialogCorpus, folder: Path) -> Hu
         summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))
         write_text(folder / "summary.json", summary.model_dump_json(indent=2) + "\n")
     write_lines(folder / "drops.jsonl", drops)
+    note_skipped(f"corpus={corpus.name}", skipped, len(ids), none="")
     if skipped:
         write_lines(folder / "skipped.jsonl", skipped)
     else:

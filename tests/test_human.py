@@ -94,7 +94,9 @@ def test_a_filter_that_keeps_no_pair_leaves_no_dataset_and_the_rest_says_so(tmp_
 def test_a_broken_dialog_is_counted_and_listed(tmp_path: Path) -> None:
     path = quac(tmp_path / "a.json", *ARTICLES, BROKEN)
     folder = tmp_path / "human"
-    assert human(folder, path).code == 0
+    done = human(folder, path)
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert "1 of 41 records can't be read, the first: " in done.err and "qas: Field required" in done.err
     (skipped,) = map(json.loads, (folder / "skipped.jsonl").read_text().splitlines())
     assert skipped == {"where": f"{path}: data[40].paragraphs[0]", "reason": "qas: Field required"}
     assert json.loads((folder / "summary.json").read_text()) == {"human": 40, "pairs": 80, "skipped": 1}
