@@ -25,6 +25,7 @@ _HEADING = re.compile(r"#{1,6} ")
 _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
 _NAME_AFTER = re.compile(r"[_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w|[A-Z]\.")
 _LONGEST_NAME = 60
+_DIGIT_AFTER_STOP = re.compile(r"(?<=[。！？])\d")
 # Of a list of sources: lines that begin like “[3] QuAC”, “Feinberg, R. (1998).”, “Feinberg, Richard. 1998.” or “Choi et
 # al. (2018) Eunsol Choi”, and what sentences of others have. Of 2,025 sentences that people cite none is one (ClapNQ,
 # SQuAD 2.0, QuAC, CoQA, Doc2Dial).
@@ -167,7 +168,8 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
         while start < block_end:
             end = min(start + _AT_ONCE, block_end)
             # Only the starts of sentences are used, so that nothing between two of them is lost.
-            found = get_sentence_boundaries(language, text[start:end])
+            # Sentencex sees no end before a digit where no space stands between: it gets a letter in its place.
+            found = get_sentence_boundaries(language, _DIGIT_AFTER_STOP.sub("一", text[start:end]))
             begun = (start + boundary["start_index"] for boundary in found[1:])
             starts = [start, *(at for at in begun if not _is_in_name(text, at)), end]
             if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):

@@ -113,6 +113,13 @@ def test_a_sentence_may_begin_without_a_space() -> None:
     assert texts("They set bed fires.Wildland fires spread.") == ["They set bed fires.", "Wildland fires spread."]
 
 
+@pytest.mark.parametrize("code", ["ja", "zh"])
+def test_a_sentence_may_begin_with_a_digit_where_no_spaces_are_written(code: str) -> None:
+    parts = ["月曜日は休館日です。", "5冊まで借りられます。", "「はい。3回です。」", "２０日は休みです。"]
+    text = "".join(parts)
+    assert [text[start:end] for start, end in sentences(text, code)] == parts
+
+
 def test_lines_are_sentences_unless_they_are_wrapped() -> None:
     text = "# Fees\nYou pay two\ndollars. At the desk.\r\n- a list item\n2. Second item\n2.17. A section\n\nThe end"
     assert texts(text) == [
