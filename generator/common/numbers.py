@@ -51,7 +51,8 @@ def write_plainly(text: str) -> str:
     """
     if _MAYBE_FRACTION.search(text):
         text = _FRACTION.sub(_write_fraction, text)
-    text = _TOKENIZED.sub(r"\1,", unicodedata.normalize("NFKC", text))
+    text = unicodedata.normalize("NFKC", text).replace("\u066b", ".").replace("\u066c", ",")  # the Arabic signs
+    text = _TOKENIZED.sub(r"\1,", text)
     if percent := dialog_language().pattern("percent"):
         text = percent.sub("%", text)  # “cent” is a number
     if half_past := dialog_language().pattern("half_past"):

@@ -83,6 +83,16 @@ def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, 
     assert find_unsupported(said, [source]).numbers == missing
 
 
+@pytest.mark.parametrize(
+    ("said", "source", "missing"),
+    [("3.5", "٣٫٥", ()), ("٣٫٥", "3.5", ()), ("1500", "١٬٥٠٠", ()), ("5", "٣٫٥", ("5",)), ("500", "١٬٥٠٠", ("500",))],
+)
+def test_numbers_have_signs_of_their_own_in_arabic(said: str, source: str, missing: tuple[str, ...]) -> None:
+    arabic = load_language("ar")
+    with use_languages(Languages(arabic, arabic)):
+        assert find_unsupported(f"الرسوم {said} دينار", [f"الرسوم {source} دينار"]).numbers == missing
+
+
 def test_a_year_before_a_pronoun_is_no_decade() -> None:
     german = load_language("de")
     with use_languages(Languages(german, german)):
