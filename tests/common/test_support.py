@@ -107,7 +107,9 @@ def test_a_year_before_a_pronoun_is_no_decade() -> None:
         ("fr", "97 vaches, 2 euros", "quatre-vingt-dix-sept vaches, 2 €"),
         ("it", "ventuno mucche", "21 mucche"),
         ("ar", "ثلاثة آلاف", "3 آلاف"),
+        ("ar", "الرسوم خمسون، خمسين، مائة", "الرسوم 50، 100"),
         ("es", "el 14/07/2024, 2 horas y media", "el 14 de julio de 2024, 2,5 horas"),
+        ("es", "21 días", "veintiún días"),
     ],
 )
 def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) -> None:
