@@ -56,6 +56,25 @@ def test_a_claim_stays(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "refused", "claimed"),
+    [
+        ("de", "Informationen dazu sind nicht verfügbar.", "Der Raum ist nicht verfügbar."),
+        ("de", "Der Architekt ist unbekannt.", "Der Künstler blieb lange unbekannt, bis er 1920 entdeckt wurde."),
+        ("fr", "Cette information n’est pas disponible.", "Le guide n’est pas disponible le lundi."),
+        ("fr", "Les données ne sont pas fournies.", "Les informations sont disponibles."),
+        ("es", "Esa información no está disponible.", "El guía no está disponible los lunes."),
+        ("es", "Los datos no están disponibles.", "La oficina de información no está abierta."),
+    ],
+)
+def test_in_other_languages_what_is_not_there_is_told_from_what_is_not_known(
+    code: str, refused: str, claimed: str
+) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert drop_refusals(f"{claimed} {refused}") == claimed
+
+
+@pytest.mark.parametrize(
     ("code", "disclaimer"),
     [
         ("en", "As an AI language model,"),
