@@ -56,7 +56,7 @@ def words(text: str) -> list[str]:
 
     In scripts without spaces between words each letter is one.
     """
-    text = unicodedata.normalize("NFKC", text).casefold()
+    text = _fold(text)
     return (_PLAIN_WORD if is_plain(text) else _WORD).findall(text)
 
 
@@ -87,7 +87,12 @@ def find_runs(text: str) -> list[tuple[str, str]]:
     Each is a pair of which one is empty: a run of Latin letters and digits, which is a word wherever it stands, or a
     run in other scripts.
     """
-    return _RUN.findall(unicodedata.normalize("NFKC", text).casefold())
+    return _RUN.findall(_fold(text))
+
+
+def _fold(text: str) -> str:
+    # The case-folded “İ” of Turkish is an “i” with a dot that stands alone, and cut words there.
+    return unicodedata.normalize("NFKC", text).casefold().replace("i\u0307", "i")
 
 
 def count_words(text: str) -> int:
