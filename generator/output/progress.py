@@ -53,7 +53,7 @@ class Display:
         self._console = Console(stderr=True)
         self._start = self._last_line = self._last_count = time.monotonic()
         self._pending = ""
-        self._dialog, self._seen, self._logged = "", set[tuple[int, str]](), 0
+        self._dialog, self._first, self._seen, self._logged = "", 0, set[tuple[int, str]](), 0
         self._ended = threading.Event()
         self._bar = _Bar(
             SpinnerColumn(),
@@ -113,13 +113,14 @@ class Display:
             self.note(text)
 
     def show(self, step: Step) -> None:
-        """Show a step of a dialog, unless another is being shown."""
+        """Show a step of a dialog, unless another is being shown; of one that was under way, from its turn on."""
         if not self._dialog and step.kind != "end":
-            self._dialog, self._logged, self._bar.shown = step.dialog, self._logged + 1, ()
+            self._dialog, self._first, self._logged = step.dialog, step.turn, self._logged + 1
+            self._bar.shown = ()
             self._seen.clear()
-        if step.dialog != self._dialog or (
-            (step.turn, step.kind) in self._seen and step.kind in ("question", "answer")
-        ):
+        if step.dialog != self._dialog or 0 < step.turn < self._first:  # the end has no turn
+            return
+        if (step.turn, step.kind) in self._seen and step.kind in ("question", "answer"):
             return
         self._seen.add((step.turn, step.kind))
         if step.kind == "end":

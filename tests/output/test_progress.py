@@ -34,6 +34,27 @@ def test_a_dialog_is_shown_until_it_ends_then_another(capsys: pytest.CaptureFixt
     assert "Another" not in shown and "\x1b" not in shown
 
 
+def test_a_dialog_that_was_joined_in_the_middle_goes_on_from_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """A finished dialog tells of all its turns again, also of those that weren't shown."""
+    with Display(0, 0, 2, 0) as display:
+        display.show(step("question", "Why so late?", turn=2))
+        display.show(step("question", "When does it leave?"))
+        display.show(step("answer", "At nine."))
+        display.show(step("question", "Why so late?", turn=2))
+        display.show(step("answer", "For the school.", turn=2))
+        display.show(step("verdict", "correct: by sentence 1", label="correctness"))
+        display.show(step("verdict", "correct: by sentence 2", turn=2, label="correctness"))
+        display.show(step("end", "", turn=0))
+    shown = capsys.readouterr().err
+    assert not any(words in shown for words in ("When does it leave?", "At nine.", "by sentence 1"))
+    assert (
+        "by sentence 2" in shown
+        and shown.count("Why so late?") == 1
+        and "For the school." in shown
+        and "finished" in shown
+    )
+
+
 def test_a_log_of_many_dialogs_stays_short(capsys: pytest.CaptureFixture[str]) -> None:
     with Display(0, 0, 1000, 0) as display:
         for number in range(1000):
