@@ -113,9 +113,8 @@ class Criterion(Record):
         Raises:
             ValueError: it is none.
         """
-        folded = text.strip().casefold()
-        folded = folded.removesuffix(".0") if folded.removesuffix(".0").isdecimal() else folded
-        places = {value.casefold(): place for place, value in enumerate(self.values)}
+        folded = text.strip().casefold().removesuffix(".0")
+        places = {value.casefold().removesuffix(".0"): place for place, value in enumerate(self.values)}
         if set(places) == {"no", "yes"}:
             folded = _SPELLINGS.get(folded, folded)
         if folded not in places:

@@ -39,6 +39,8 @@ def test_values_are_read_as_people_and_spreadsheets_write_them() -> None:
     assert [usual.parse(text) for text in (" Yes", "n", "TRUE", "0")] == [1, 0, 1, 0]
     grades = read_criteria("mtrag").criteria[0]
     assert grades.parse("4.0") == 3
+    halves = Criterion.model_validate({"name": "a", "question": "Q?", "scale": [1.0, 1.5, 2.0]})
+    assert [halves.parse(text) for text in ("1.0", "1", "1.5", "2.0")] == [0, 0, 1, 2]
     with pytest.raises(ValueError, match="1, 2, 3, 4"):
         grades.parse("5")
 
