@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from generator.corpora.base import FormatError
 from generator.corpora.formats import FORMATS, LOCKED, Reader, decode_html, read_book, read_html, take_heading
 from generator.corpora.lines import join_pages
-from generator.corpora.pages import LONGEST_ROW, parse_html, read_page
+from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, spread_cells
 from generator.errors import CorpusError, describe
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _office(suffix: str, data: bytes) -> tuple[str, str]:
 def _read_with_rows(soup: "BeautifulSoup") -> str:
     """Return the text of a page, with its tables as lines that are Markdown rows, unless they lay it out."""
     for table in soup.select("table:not(:has(table))"):
-        cells = [[_cell(cell.get_text(" ")) for cell in row.select("td, th")] for row in table.select("tr")]
+        cells = ([_cell(cell.get_text(" ")) for cell in row] for _, row in spread_cells(table))
         rows = [row for row in cells if any(row)]
         if rows and max(map(len, map(" | ".join, rows))) <= LONGEST_ROW:
             lines = soup.new_tag("pre")

@@ -79,6 +79,29 @@ def read_page(soup: "BeautifulSoup") -> str:
     return "\n\n".join(paragraph.translate(_SHOWN) for paragraph in paragraphs if paragraph)
 
 
+def spread_cells(table: "Tag") -> Iterator[tuple["Tag", list["Tag"]]]:
+    """Yield each row of a table and its cells, with one that spans rows or columns in each of these.
+
+    A cell that is a row by itself stands there once, and rows that would be too long for a line stay as they are.
+    """
+    held: dict[int, tuple[Tag, int]] = {}  # by column, a cell of a row above, and the rows that it still spans
+    for row in table.find_all("tr"):
+        own = row.find_all(("td", "th"))
+        cells: list[Tag] = []
+        alone = len(own) == 1 and not held
+        left = [(cell, _span(cell, "rowspan")) for cell in own for _ in range(1 if alone else _span(cell, "colspan"))]
+        left.reverse()
+        while found := held.pop(len(cells), None) or (left.pop() if left else None):
+            if found[1] > 1:
+                held[len(cells)] = found[0], found[1] - 1
+            cells.append(found[0])
+        yield row, cells if sum(len(cell.get_text()) for cell in cells) <= LONGEST_ROW else own
+
+
+def _span(cell: "Tag", name: str) -> int:
+    return int(found[0]) if (found := re.fullmatch(r"[1-9]\d?", str(cell.get(name, "")))) else 1
+
+
 def _strings(soup: "Tag") -> Iterator[str]:
     """Yield the visible strings of a page, with marks where blocks begin and end and where cells end.
 
@@ -88,6 +111,8 @@ def _strings(soup: "Tag") -> Iterator[str]:
 
     hidden = {id(tag) for tag in soup.select(_BOILERPLATE)}
     hidden |= _find_menus(soup, hidden)
+    tables = soup.select("table:not(:has(table)):has([rowspan], [colspan])")
+    rows = {id(row): cells for table in tables for row, cells in spread_cells(table)}
     ahead: list[PageElement | str] = [soup]  # the next one last
     items: dict[int, str] = {}  # what is written before the items of lists
     before, in_cell = "", False  # what is written before the text that follows; whether that is of a table's cell
@@ -111,7 +136,7 @@ def _strings(soup: "Tag") -> Iterator[str]:
             ahead.append(_CELL_END if is_cell else _TERM_END if ends_term else mark)
             text = _whole(piece)
             before = "" if text.startswith("`") else before  # a fence begins its line
-            ahead.extend([NavigableString(text)] if text else reversed(piece.contents))
+            ahead.extend([NavigableString(text)] if text else reversed(rows.get(id(piece), piece.contents)))
         elif type(piece) is str:
             yield piece
             in_cell = in_cell and piece != _CELL_END

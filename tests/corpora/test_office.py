@@ -11,7 +11,7 @@ import pytest
 from generator.common.passages import sentences
 from generator.corpora.library import Library
 from generator.schema import Document
-from tests.support.corpora import broken, good, message, read, write_epub
+from tests.support.corpora import SPANS, SPREAD, broken, good, message, read, write_epub
 
 pytest.importorskip("kreuzberg", reason="the extra 'office' isn't installed")
 docx = pytest.importorskip("docx", reason="python-docx isn't installed")
@@ -98,6 +98,12 @@ def test_a_web_page_has_the_title_that_it_has_without_the_extra(tmp_path: Path) 
     (tmp_path / "a.html").write_text(page, encoding="utf-8")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
     assert (document.title, document.text) == ("Fares", "Trams run daily.")
+
+
+def test_a_cell_that_spans_rows_or_columns_stands_in_each(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(SPANS, encoding="utf-8")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert [line.strip("| ") for line in document.text.splitlines() if "---" not in line] == SPREAD
 
 
 def zip_of(path: Path, files: Mapping[str, str]) -> None:

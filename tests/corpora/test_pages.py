@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.corpora import broken, good, read
+from tests.support.corpora import SPANS, SPREAD, broken, good, read
 
 
 def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
@@ -44,6 +44,15 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     assert plain.title == "Only a heading"
     programs = ["```text\na = 1\nb\n```", "## Sea", "```sh\nsail\n```"]
     assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs, "Pier Of wood | 3", "sail(): Go."]
+
+
+def test_a_cell_that_spans_rows_or_columns_stands_in_each_unless_the_table_is_a_layout(tmp_path: Path) -> None:
+    text = "The ferry leaves at nine. " * 20
+    (tmp_path / "a.html").write_text(SPANS)
+    (tmp_path / "b.html").write_text(f"<table><tr><td>Menu</td><td colspan=2>{text}</td></tr></table>")
+    spread, layout = good(read("folder", path=str(tmp_path)))
+    assert spread.text.split("\n\n") == SPREAD
+    assert layout.text == f"Menu | {text}".strip()
 
 
 def _links(*texts: str) -> str:

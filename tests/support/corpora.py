@@ -20,6 +20,20 @@ from generator.errors import CorpusError
 from generator.schema import Dialog, Document, Passage, SkippedRecord
 from tests.support.records import write_json_lines
 
+# A table with cells that span rows or columns, and the rows that are read of it.
+SPANS = """<table><tr><th>Branch</th><th>Day</th><th colspan="2">Hours</th></tr>
+    <tr><td rowspan="2">Harbour</td><td>Monday</td><td>9-13</td><td>14-18</td></tr>
+    <tr><td>Tuesday</td><td colspan="2">9-13</td></tr>
+    <tr><td colspan="4">Closed on Sunday.</td></tr>
+    <tr><td>Castle</td><td rowspan="0">Friday</td><td colspan="x">9-13</td></tr></table>"""
+SPREAD = [
+    "Branch | Day | Hours | Hours",
+    "Harbour | Monday | 9-13 | 14-18",
+    "Harbour | Tuesday | 9-13 | 9-13",
+    "Closed on Sunday.",
+    "Castle | Friday | 9-13",
+]
+
 
 def corpus(name: str, /, **settings: Any) -> CorpusSettings:
     """Return the corpus as `conf/corpus/<name>.yaml` has it, but for `settings`."""
