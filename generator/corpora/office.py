@@ -34,6 +34,7 @@ _CONTAINER, _ENCRYPTED = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-
 # A wider gap between letters is a space, in shares of their size. LaTeX' spaces can be 0.2 wide; pdfplumber's own limit
 # is fixed, and glued half of the words of such PDFs together.
 _SPACE = 0.12
+_MOMENT = re.compile(r"(?<=>)(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?::00|(:\d\d))(?=<)")
 
 
 def office_formats() -> dict[str, Reader]:
@@ -70,7 +71,16 @@ def _office(suffix: str, data: bytes) -> tuple[str, str]:
             raise
         why = describe(error).removeprefix("ParsingError: ")
         raise FormatError(f"not a readable {suffix} file: {why}") from error
-    return take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(found.content)))
+    page = _MOMENT.sub(_write_moment, found.content) if suffix == ".xlsx" else found.content
+    return take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(page)))
+
+
+def _write_moment(found: re.Match[str]) -> str:
+    """Return a day without the midnight, and a time without the first day, that Kreuzberg gives it."""
+    day, time, seconds = found.groups("")
+    if day.startswith("1899-12-3"):  # spreadsheets count from there
+        return f"{time}{seconds}"
+    return day if time + seconds == "00:00" else f"{day} {time}{seconds}"
 
 
 def _read_with_rows(soup: "BeautifulSoup") -> str:

@@ -4,6 +4,7 @@ import html
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,16 @@ def test_a_cell_that_spans_rows_or_columns_stands_in_each(tmp_path: Path) -> Non
     (tmp_path / "a.html").write_text(SPANS, encoding="utf-8")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
     assert [line.strip("| ") for line in document.text.splitlines() if "---" not in line] == SPREAD
+
+
+def test_a_day_of_a_sheet_has_no_time_and_a_time_no_day(tmp_path: Path) -> None:
+    made = openpyxl.Workbook()
+    made.active.append(["Day", "Opens", "Last entry", "Race"])
+    opens, end = datetime(2025, 3, 4, 9, 15), time(10, 5, 30)
+    made.active.append([date(2025, 3, 4), time(8, 30), opens, end])
+    made.save(tmp_path / "a.xlsx")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.text.splitlines()[-1] == "| 2025-03-04 | 08:30 | 2025-03-04 09:15 | 10:05:30 |"
 
 
 def zip_of(path: Path, files: Mapping[str, str]) -> None:
