@@ -25,7 +25,7 @@ from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.dialogs.generate import DialogGenerator
 from generator.dialogs.live import watching
-from generator.dialogs.marks import apply_judged, apply_marks, read_marks
+from generator.dialogs.marks import apply_judged, apply_marks, count_bare_notes, read_marks
 from generator.errors import ConfigError
 from generator.execution.base import Executor, Plans
 from generator.execution.pipeline import Pipeline
@@ -189,6 +189,7 @@ class Run(Session[Summary]):
         if marks:
             said = Counter(mark.keep for mark in marks.marks)
             note(f"marks of {marks.annotator}: {said[True]} kept, {said[False]} rejected, {said[None]} without either")
+            count_bare_notes(where, marks.bare_notes, note)
 
     def is_finished(self, store: Store) -> bool:
         return store.accepted >= self.settings.wanted or store.attempted >= self.max_attempts

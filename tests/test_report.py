@@ -30,9 +30,11 @@ def test_rejected_pairs_leave_the_dataset_and_stay_out(openai_server: OpenAIServ
     assert site.run(openai_server, "dialogs=2", "fresh=true").code == 0
     assert (site.run_dir / "report.html").stat().st_size < 1 << 20
     pairs, dialog_id = len(site.rows()), site.dialogs()[0]["id"]
-    file = marks_of(site, {"dialog_id": dialog_id, "turn": 1, "keep": False, "note": "wrong"})
+    rejected = {"dialog_id": dialog_id, "turn": 1, "keep": False, "note": "wrong"}
+    file = marks_of(site, rejected, {"dialog_id": dialog_id, "turn": 2, "note": "why?"})
     stored = site.run_dir / "config.yaml"  # as the report says; it doesn't start over
-    assert command(str(stored), f"marks={file}", program=generate).code == 0
+    marked = command(str(stored), f"marks={file}", program=generate)
+    assert marked.code == 0 and "1 notes without" in marked.err
     site.check_ledger()
     assert len(site.rows()) == pairs - 1
     assert [(d["dialog_id"], d["turn"], d["stage"]) for d in site.drops() if d["scope"] == "pair"] == [

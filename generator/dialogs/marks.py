@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +41,11 @@ class Marks(Record):
     run: str
     annotator: Annotated[str, Field(pattern=r"^[\w.@+-]*$")]
     marks: tuple[Mark, ...]
+
+    @property
+    def bare_notes(self) -> list[str]:
+        """The notes of marks that say nothing else."""
+        return [mark.note for mark in self.marks if mark.keep is None and not mark.criteria]
 
     @model_validator(mode="after")
     def _once(self) -> "Marks":
@@ -95,6 +100,12 @@ def human_verdicts(annotator: str, mark: Mark, decides: bool = True) -> Iterator
     for name, value in sorted(mark.criteria.items()):
         score = float(value) if _NUMBER.fullmatch(value) else None
         yield Verdict(judge=f"{judge}:{name}", label=value, explanation=mark.note, model="", score=score, decides=False)
+
+
+def count_bare_notes(where: object, notes: Iterable[str], say: Callable[[str], None]) -> None:
+    """Say how many notes come without a judgement and so become no verdicts, if there are any."""
+    if count := sum(map(bool, notes)):
+        say(f"{where}: {count} notes without keep, reject or a criterion become no verdicts")
 
 
 Marked = dict[str, tuple[Dialog, list[Drop]]]

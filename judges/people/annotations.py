@@ -12,7 +12,7 @@ from generator.corpora.files import local_file
 from generator.corpora.json_records import read_json, require_record
 from generator.corpora.mtrag.forms import Evaluation
 from generator.corpora.mtrag.names import format_turn_id
-from generator.dialogs.marks import Mark, read_marks
+from generator.dialogs.marks import Mark, count_bare_notes, read_marks
 from generator.errors import CorpusError
 from generator.schema import Record
 from judges.people.forms import NOT_ASKED, NOTE
@@ -213,7 +213,7 @@ def _read(path: Path, items: Items, said: list[str]) -> Iterator[Annotation]:
     if _has_evaluations(content):
         yield from _read_evaluations(path, content, items)
     elif isinstance(content, dict) and "marks" in content:
-        yield from _read_marks(path, items)
+        yield from _read_marks(path, items, said)
     elif isinstance(content, list):
         yield from _read_export(path, content, items, said)
     else:
@@ -232,6 +232,7 @@ def _read_sheet(path: Path, items: Items, said: list[str]) -> Iterator[Annotatio
     if other := [name for name in columns if name not in (*asked, *shown)]:
         said.append(f"{path}: left out, since they are no criterion: {', '.join(other)}")
     stem = path.stem.removeprefix("sheet-").removeprefix("sheet_")
+    alone = list[str]()
     for number, row in rows:
         where = f"{path}: row {number}"
         cells = {name: row[name] for name in there if row[name] and row[name].casefold() != NOT_ASKED}
@@ -241,11 +242,14 @@ def _read_sheet(path: Path, items: Items, said: list[str]) -> Iterator[Annotatio
         if cells:
             places = {name: items.place(name, cell, where) for name, cell in cells.items()}
             yield Annotation(item, row.get("annotator") or stem, places, row.get(NOTE, ""), where)
+        else:
+            alone.append(row.get(NOTE, ""))
+    count_bare_notes(path, alone, said.append)
 
 
 def _read_export(path: Path, content: list[Any], items: Items, said: list[str]) -> Iterator[Annotation]:
     """Yield the annotations of Label Studio's export `JSON`; skipped and empty ones are counted."""
-    skipped = 0
+    skipped, alone = 0, list[str]()
     for place, node in enumerate(content):
         where = f"{path}: [{place}]"
         task = require_record(_Task, where, node, "export from Label Studio as JSON")
@@ -253,17 +257,19 @@ def _read_export(path: Path, content: list[Any], items: Items, said: list[str]) 
         for each in task.annotations:
             given = {result.from_name: result.value for result in each.result if result.from_name != NOTE}
             places = {n: items.place(n, v.choices[0], where) for n, v in given.items() if v.choices}
-            if each.was_cancelled or not places:
-                skipped += 1
-                continue
             notes = [result.value.text for result in each.result if result.from_name == NOTE]
             note = "\n".join(text for of in notes for text in ([of] if isinstance(of, str) else of))
+            if each.was_cancelled or not places:
+                skipped += 1
+                alone.append(note)
+                continue
             yield Annotation(item, each.annotator, places, note, where)
     if skipped:
         said.append(f"{path}: {skipped} annotations are skipped or empty, and don't count")
+    count_bare_notes(path, alone, said.append)
 
 
-def _read_marks(path: Path, items: Items) -> Iterator[Annotation]:
+def _read_marks(path: Path, items: Items, said: list[str]) -> Iterator[Annotation]:
     marks = read_marks(path, "annotations")
     for place, mark in enumerate(marks.marks):
         where = f"{path}: marks[{place}]"
@@ -271,6 +277,7 @@ def _read_marks(path: Path, items: Items) -> Iterator[Annotation]:
         if given:
             places = {name: items.place(name, value, where) for name, value in given.items()}
             yield Annotation(items.marked(marks.run, mark, where), marks.annotator, places, mark.note, where)
+    count_bare_notes(path, marks.bare_notes, said.append)
 
 
 def _has_evaluations(content: Any) -> bool:

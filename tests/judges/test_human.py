@@ -324,6 +324,25 @@ def mark(empty: Path, path: Path, of: object = "any", **fields: Any) -> None:
     path.write_text(json.dumps(marks), encoding="utf-8")
 
 
+def test_notes_without_a_judgement_are_counted(run: Path, tmp_path: Path) -> None:
+    sample = drawn(tmp_path, run, "items=2")
+    (first, second), bare = key_of(tmp_path), {"note": "Why?"}
+    cells = {first: {**bare, "correctness": "yes"}, second: bare}
+    sheet = fill(tmp_path / "ann.csv", rows_of(sample / "sheet.csv"), cells)
+    tasks = json.loads((sample / "label_studio_turns.json").read_text(encoding="utf-8"))
+    note = {"from_name": "note", "value": {"text": ["Why?"]}}
+    for task in tasks:
+        task["annotations"] = [{"completed_by": 1, "result": [note]}]
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps(tasks), encoding="utf-8")
+    mark(sample / "marks.json", tmp_path / "marks.json", **bare)
+    files = [sheet, export, tmp_path / "marks.json"]
+    done = command("read", *files, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}")
+    assert done.code == 0
+    for file, count in zip(files, (1, 2, 2), strict=True):
+        assert f"{file}: {count} notes without" in done.err
+
+
 def test_whole_dialogs_are_marked_in_a_report_too(run: Path, tmp_path: Path) -> None:
     sample = drawn(tmp_path, run, "unit=dialogs", "items=2")
     assert (sample / "report.html").stat().st_size > 10_000
