@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 from collections.abc import Mapping
 
 import aiohttp
@@ -27,9 +28,10 @@ async def find_servers(ports: Mapping[str, int] = PORTS) -> list[str]:
 
 
 async def _find_model(session: aiohttp.ClientSession, port: int) -> str:
-    """Return the first model of a server; empty if none answers, or none that has the OpenAI API."""
+    """Return the first model of a server that isn't one for embeddings, quoted for a shell; empty if there is none."""
     try:
         async with session.get(f"http://127.0.0.1:{port}/v1/models") as response:
-            return server_message(str(json.loads(await response.read())["data"][0]["id"]))
+            names = [str(model["id"]) for model in json.loads(await response.read())["data"]]
+            return next((shlex.quote(server_message(name)) for name in names if "embed" not in name.lower()), "")
     except (aiohttp.ClientError, OSError, ValueError, TypeError, LookupError, RecursionError):
         return ""
