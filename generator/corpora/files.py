@@ -123,7 +123,9 @@ def list_files(
     except FileNotFoundError as error:
         looked = "" if is_url(path) else f" (looked in {Path.cwd()})"
         why = f" ({describe(error.__cause__)})" if isinstance(error.__cause__, Exception) else looked
-        raise CorpusError(f"{given}: doesn't exist{why}; give {wanted}") from error
+        # To fsspec, whatever a web server answers means that the file isn't there.
+        what = "doesn't exist" if getattr(error.__cause__, "status", 404) == 404 else "can't be read"
+        raise CorpusError(f"{given}: {what}{why}; give {wanted}") from error
     except ImportError as error:
         raise CorpusError(f"{given}: this protocol needs another package: {describe(error)}") from error
     except Exception as error:  # of any plugin of fsspec

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from generator.corpora import files
 from generator.schema import Document
-from tests.support.corpora import broken, corpus, good, message, read, served, write_lines
+from tests.support.corpora import Quiet, broken, corpus, good, message, read, served, write_lines
 
 # What each corpus is asked for: the ending of its files, and one with the text "One." or another.
 KINDS = {
@@ -156,6 +156,15 @@ def test_a_zip_archive_behind_an_address_is_fetched_and_read(name: str, tmp_path
 def test_a_url_that_cannot_be_read_is_one_line(name: str, path: str, words: str) -> None:
     told = message(lambda: read(name, path=path))
     assert told.startswith(f"corpus.path={path}") and words in told
+
+
+@pytest.mark.parametrize(("status", "words"), [(403, "can't be read (403"), (404, "doesn't exist (404")])
+def test_an_address_that_is_refused_is_not_called_missing(
+    status: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Quiet, "send_head", lambda self: self.send_error(status))
+    with served(tmp_path) as address:
+        assert words in message(lambda: read("jsonl", path=f"{address}/a.jsonl"))
 
 
 @pytest.mark.parametrize(
