@@ -48,6 +48,7 @@ def push(cfg: "DictConfig", job: object) -> None:
         ExportError: there is no dataset, or the hub refuses it; nothing was published.
     """
     from huggingface_hub import HfApi, get_token
+    from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import disable_progress_bars
 
     from generator.config.parts import plain, validate
@@ -76,6 +77,7 @@ def push(cfg: "DictConfig", job: object) -> None:
         why = describe(cause if isinstance(cause, Exception) else error)
         denied = getattr(getattr(error, "response", None), "status_code", 0) in (401, 403)
         fix = "set HF_TOKEN to a token that may write there" if denied else "the same command tries again"
+        fix = "give another OWNER/NAME" if isinstance(error, HFValidationError) else fix
         raise ExportError(f"{api.endpoint}: {name} wasn't published ({why}); {fix}") from error
     seen = "private" if private else "public"
     print(f"pushed: {len(files)} files to {api.endpoint}/datasets/{name} ({seen})", flush=True)

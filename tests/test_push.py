@@ -79,6 +79,12 @@ def test_an_interrupted_push_publishes_nothing_and_the_next_one_all(broken: str,
     assert "README.md" in hub.datasets["me/dialogs"]["files"]
 
 
+def test_a_name_that_the_hub_does_not_allow_is_to_be_changed(hub: Hub, run: Path) -> None:
+    done = push(str(run), "me/bad name")
+    assert done.code == 2 and "OWNER/NAME" in done.error and "again" not in done.error
+    assert not hub.datasets
+
+
 def test_without_a_token_or_with_a_wrong_one_nothing_is_published(
     hub: Hub, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
