@@ -207,6 +207,7 @@ def test_two_providers_of_one_model_have_their_own_prices(site: Site, openai_ser
     ("setting", "words"),
     [
         ("prices={folder}/prices.json", "has no price of test-model"),
+        ("prices={folder}/half.json", "test-model has no output_cost_per_token"),
         ("prices={folder}/documents.jsonl", "can't be read"),
         ("earlier_run={folder}", "not a run folder"),
         ("earlier_run={folder}/damaged", "can't be read"),
@@ -216,6 +217,7 @@ def test_two_providers_of_one_model_have_their_own_prices(site: Site, openai_ser
 )
 def test_what_cant_be_reckoned_with_is_one_line(setting: str, words: str, site: Site) -> None:
     (site.folder / "prices.json").write_text("{}", encoding="utf-8")
+    (site.folder / "half.json").write_text('{"test-model": {"input_cost_per_token": 0}}', encoding="utf-8")
     (site.folder / "damaged").mkdir()
     (site.folder / "damaged" / "run.db").write_text("no database", encoding="utf-8")
     with OpenAIServer() as server:

@@ -63,7 +63,8 @@ class PriceTable:
     def __init__(self, path: Path | None) -> None:
         litellm = f"the price table of LiteLLM {version('litellm')}"
         self.source = f"prices={path}" if path else litellm
-        self._table = _read(_installed_table(), litellm) | (_read(path, self.source) if path else {})
+        self._own = _read(path, self.source) if path else {}
+        self._table = _read(_installed_table(), litellm) | self._own
 
     def find(self, endpoint: Endpoint) -> Price | None:
         """Return the price of an endpoint's model; None if the table has none. A model in this process costs nothing.
@@ -85,7 +86,9 @@ class PriceTable:
                 prompt, completion = float(entry["input_cost_per_token"]), float(entry["output_cost_per_token"])
                 read = entry.get("cache_read_input_token_cost")
                 cached = prompt if read is None else float(read)
-            except KeyError:  # an entry such as an embedding model's
+            except KeyError as error:  # an entry such as an embedding model's
+                if name in self._own:
+                    raise ConfigError(f"{self.source}: {name} has no {error.args[0]}; add it") from error
                 continue
             except (TypeError, ValueError, AttributeError) as error:
                 raise ConfigError(f"{self.source}: {name} has no usable price ({describe(error)})") from error
