@@ -7,6 +7,7 @@ questions of people.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, cast, get_args
 
+from generator.common.language import languages
 from generator.common.shingles import content_stems
 from generator.dialogs.focus import count_new_passages
 from generator.schema import TASK, Dialog, Evidence, Label, Passage, Split, Turn, Verdict
@@ -54,9 +55,9 @@ async def rank_turns(dialog: Dialog, ranker: EvidenceRanker) -> Dialog:
 def overlap(turn: Turn) -> float | None:
     """Return the share of the question's different stems, without function words, that its evidence has, 0 to 1.
 
-    None without evidence.
+    None without evidence, or with evidence in another language.
     """
-    if not turn.evidence:
+    if not turn.evidence or languages().differ:
         return None
     asked = set(content_stems(turn.query))
     told = set(content_stems("\n".join(evidence.text for evidence in turn.evidence)))
@@ -76,11 +77,11 @@ def difficulty(turn: Turn) -> Difficulty | None:
     nor among the first five by the retrieval query. No point is `easy`, one or two are `medium`, more `hard`; what a
     model answers without documents is `easy`. On mtRAG, people found answers to hard questions less faithful.
     """
-    share = overlap(turn)
-    if share is None:
+    if not turn.evidence:
         return None
+    share = overlap(turn)
     last, query = turn.rank_last_turn or FIRST, turn.rank_query or FIRST
-    points = (share < LOW_OVERLAP) + (last > FIRST) + (last > READ) + (query > READ)
+    points = (share is not None and share < LOW_OVERLAP) + (last > FIRST) + (last > READ) + (query > READ)
     if needs_documents(turn) is False or not points:
         return "easy"
     return "hard" if points > 2 else "medium"

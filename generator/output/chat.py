@@ -74,7 +74,8 @@ class Row(Record):
         description="sentences the answer rests on: `passage_id`, `start`, `end` (characters of the passage), `text`"
     )
     overlap: float | None = Field(
-        description="share of the question's words, as stems, that the evidence has; null without evidence"
+        description="share of the question's words, as stems, that the evidence has; null without evidence, or "
+        "with evidence in another language"
     )
     rank_last_turn: int | None = Field(
         description="place of the evidence in a BM25 search by the question as asked, from 1; null if there was none"

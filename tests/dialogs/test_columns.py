@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.corpora.library import Library
 from generator.dialogs.columns import difficulty, needs_documents, new_passages, overlap, rank_turns
 from generator.dialogs.focus import count_new_passages
+from generator.output.stats.statistics import evidence_covers
 from generator.retrievers.bm25 import Bm25, PassagePool
 from generator.schema import Document, Evidence, Passage, Turn, Verdict
 from tests.support.records import make_dialog, make_evidence, make_passage, make_turn
@@ -107,6 +109,14 @@ def test_evidence_in_two_passages_has_the_better_place(tmp_path: Path) -> None:
 )
 def test_difficulty(fields: dict[str, Any], expected: str | None) -> None:
     assert difficulty(asked(**{"query": "Do dogs travel free?"} | fields)) == expected
+
+
+def test_words_of_two_languages_are_not_compared() -> None:
+    turn = asked("Fahren Hunde umsonst?", rank_last_turn=1)
+    with use_languages(Languages(documents=load_language("en"), dialog=load_language("de"))):
+        assert overlap(turn) is None and difficulty(turn) == "easy"
+        assert evidence_covers(make_dialog(turn, passages=[make_passage("p", "Dogs travel free.")]), turn) is None
+    assert overlap(turn) == 0 and difficulty(turn) == "medium"
 
 
 def test_needs_documents_is_what_the_judge_said_last() -> None:

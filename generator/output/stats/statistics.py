@@ -7,6 +7,7 @@ Counted over whole dialogs, before pairs are filtered, as in the papers. Words a
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
+from generator.common.language import languages
 from generator.dialogs.columns import (
     READ,
     difficulty,
@@ -189,7 +190,9 @@ class Tally:
 
 
 def evidence_covers(dialog: Dialog, turn: Turn) -> bool | None:
-    """Return whether a turn's evidence covers its answer; None if it has none and needn't."""
+    """Return whether a turn's evidence covers its answer; None if it has none and needn't, or speaks another language."""
+    if languages().differ:
+        return None
     support = measure_turn(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
     return None if support is None or (support.covered and not turn.evidence) else support.covered
 
