@@ -24,7 +24,7 @@ COMMAND = Command(
         "A RUN is a run folder, a file such as its dialogs.jsonl, or human dialogs as published, NAME:PATH.",
         "The marks that it saves are read by the run's own command with marks=FILE.",
     ),
-    groups=(("corpus", "corpora whose human dialogs can be read"),),
+    groups=(("corpus", "corpora, some with human dialogs to read"),),
     positional="paths",
     many=True,
 )

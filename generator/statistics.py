@@ -25,7 +25,7 @@ COMMAND = Command(
         "NAME:PATH is read as that corpus whatever the others are.",
         "Records that can't be read are counted, and the first is named.",
     ),
-    groups=(("corpus", "corpora whose human dialogs can be read"),),
+    groups=(("corpus", "corpora, some with human dialogs to read"),),
     positional="paths",
     many=True,
 )

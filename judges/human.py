@@ -27,7 +27,7 @@ DRAW = Command(
         "in random order, without model, verdicts or labels. What the ids stand for is in the key, a file apart.",
         "A PATH is what `python -m generator.statistics` takes: a run folder, a file of dialogs, NAME:PATH.",
     ),
-    groups=(("corpus", "corpora whose human dialogs can be read"),),
+    groups=(("corpus", "corpora, some with human dialogs to read"),),
     positional="paths",
     many=True,
 )
