@@ -65,11 +65,11 @@ def _shares(summary: Summary) -> _Rows:
 
 def _spent(summary: Summary) -> _Rows:
     tokens = summary.tokens
-    counted = "the server doesn't report tokens"
+    counted = ", the server doesn't report tokens" if summary.lm_calls else ""
     if tokens.prompt:
         cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache"
-        counted = f"{tokens.prompt} prompt tokens ({cached}), {tokens.completion} completion tokens"
-    yield "model", f"{summary.lm_calls} calls, {counted}"
+        counted = f", {tokens.prompt} prompt tokens ({cached}), {tokens.completion} completion tokens"
+    yield "model", f"{summary.lm_calls} calls{counted}"
     if (share := summary.cached_share).stages:
         yield "from the cache", ", ".join(f"{stage} {part:.0%}" for stage, part in share.stages.items())
         yield "over time", " ".join(cell(part, "{:.0%}") for part in share.over_time)
@@ -78,11 +78,13 @@ def _spent(summary: Summary) -> _Rows:
     if (surplus := summary.surplus).dialogs:
         begun = f"{surplus.dialogs} dialogs begun too many: {_spell(surplus)}"
         yield "surplus", f"{begun}; a higher dialogs=… uses them"
-    costs = (
-        f"{stage} {cost.calls:.1f} calls, {cost.computed:.0f} prompt tokens computed, {cost.completion:.0f} completed"
-        for stage, cost in summary.pair_cost.items()
-    )
-    if summary.pair_cost:
+    costs = [f"{stage} {cost.calls:.1f} calls" for stage, cost in summary.pair_cost.items()]
+    if tokens.prompt:
+        taken = (
+            f"{c.computed:.0f} prompt tokens computed, {c.completion:.0f} completed" for c in summary.pair_cost.values()
+        )
+        costs = [f"{cost}, {of}" for cost, of in zip(costs, taken, strict=True)]
+    if costs:
         yield "cost of a pair", "\n".join(costs)
 
 
