@@ -211,6 +211,10 @@ def _show(
     if found.spread:
         ranges = [found.range(draws) for draws in (calls, prompt - cached, cached, completion)]
         table.append(("between", *(f"{low:,.0f} and {high:,.0f}" for _, low, high in ranges)))
+    untold = measured is not None and 0 == measured.total.prompt < measured.total.calls
+    if untold:
+        table = [(stage, number, *["–"] * 3) for stage, number, *_ in table]
+        own = own.model_copy(update={"tokens_per_s": None})
     print_table(table, head, head[1:])
     print()
     attempts = found.range(found.attempts)
@@ -220,11 +224,13 @@ def _show(
     rows = [
         ("dialogs", f"{found.accepted} accepted of {_spell(attempts, '{:,.0f}'.format)} attempted"),
         ("time", _time(found, measured, own, settings.lm.concurrency)),
-        ("money", _money(found, usages, settings, prices)),
+        ("money", "unknown: the server doesn't report tokens" if untold else _money(found, usages, settings, prices)),
     ]
     if done is not None:
         spent = done.total
-        took = f"{spent.calls:,} calls, {spent.prompt:,} prompt and {spent.completion:,} completion tokens"
+        took = f"{spent.calls:,} calls"
+        if spent.prompt:
+            took += f", {spent.prompt:,} prompt and {spent.completion:,} completion tokens"
         rows.append(("of it so far", f"{done.accepted} of {len(done.plans)} dialogs accepted, {took}"))
     print_table([*rows, ("how sure", _sureness(found, measured, own.earlier_run or settings.folder))])
 

@@ -10,6 +10,7 @@ import pytest
 
 from generator.estimate import COMMAND
 from generator.forecast import Forecast
+from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, prompt, status
 from tests.support.runs import Ended, Site, command, replying, some, stage, turn
 
@@ -102,6 +103,15 @@ def test_a_server_that_reports_no_cached_tokens_will_do(site: Site) -> None:
     with OpenAIServer(says_cached=False) as server:
         done = estimate(site, server, "dialogs=20", "turns=2", "algorithm=single", "preview=5")
     assert row(done)[2] == 0 and row(done, "between")[4:6] == [0, 0]
+
+
+def test_what_a_server_does_not_report_is_unknown(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fake._completion
+    monkeypatch.setattr(fake, "_completion", lambda *given, **more: whole(*given, **more) | {"usage": None})
+    with OpenAIServer() as server:
+        done = estimate(site, server, "dialogs=10", "algorithm=single", "preview=5", "tokens_per_s=10")
+    assert len(row(done)) == 1, "calls alone"
+    assert re.search("^money +unknown", done.out, re.MULTILINE) and re.search("^time +unknown", done.out, re.MULTILINE)
 
 
 def test_without_anything_measured_it_is_a_guess(site: Site, openai_server: OpenAIServer) -> None:

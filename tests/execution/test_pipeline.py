@@ -307,6 +307,7 @@ def test_a_server_that_counts_no_tokens_is_told_of(tmp_path: Path, monkeypatch: 
     with OpenAIServer() as server:
         ended = Site(tmp_path).run(server, "dialogs=1")
     assert "calls, the server doesn't report tokens" in ended.out + ended.err
+    assert "cost of a pair" in ended.out and "0 prompt tokens" not in ended.out
 
 
 def test_a_prompt_that_the_server_finds_too_long_ends_the_dialog_too(site: Site) -> None:

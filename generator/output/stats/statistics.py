@@ -190,7 +190,7 @@ class Tally:
 
 
 def evidence_covers(dialog: Dialog, turn: Turn) -> bool | None:
-    """Return whether a turn's evidence covers its answer; None if it has none and needn't, or speaks another language."""
+    """Return whether a turn's evidence covers its answer; None if it has none and needn't, or has another language."""
     if languages().differ:
         return None
     support = measure_turn(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
