@@ -21,6 +21,7 @@ from generator.common.passages import count_tokens
 from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.job import Job, RunFailed, load_named
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
+from generator.dialogs.calls import TOO_LONG
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.dialogs.generate import DialogGenerator
@@ -98,10 +99,10 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
         most = max(losses, key=losses.__getitem__)
         drops = settings.folder / "drops.jsonl"
         lost = f"{losses[most]} of them lost at {most}"
-        if most.startswith("model ("):  # whose drops hold what the server said
+        if most.startswith(("model (", f"context ({TOO_LONG}")):  # whose drops hold what the server said
             with drops.open(encoding="utf-8") as file:
                 dropped = map(Drop.model_validate_json, file)
-                lost += f": {next(d.text for d in dropped if d.scope == 'dialog' and d.stage == 'model')}"
+                lost += f": {next(d.text for d in dropped if d.scope == 'dialog' and most.startswith(d.stage))}"
         note(f"error: none of {summary.attempted} attempted dialogs was accepted, {lost}; {drops} has them all")
         if not job.optimised:
             raise RunFailed(1)

@@ -20,7 +20,9 @@ def read_json_lines(file: File) -> Iterator[tuple[str, dict[str, Any] | SkippedR
         try:
             record = _parse(line)
         except ValueError as error:
-            yield where, SkippedRecord(where=where, reason=f"not JSON: {error}")
+            tabular = file.name.lower().endswith((".csv", ".tsv", ".parquet"))
+            hint = " (corpus=huggingface reads .csv, .tsv and .parquet)" if tabular else ""
+            yield where, SkippedRecord(where=where, reason=f"not JSON{hint}: {error}")
         else:
             yield where, record if isinstance(record, dict) else SkippedRecord(where=where, reason="not a JSON object")
 

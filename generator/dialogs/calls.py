@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import dspy
 from dspy.utils import exceptions as lm_errors
 
-from generator.dialogs.replies import CUT_OFF
+from generator.dialogs.replies import CUT_OFF, EMPTY
 from generator.errors import GroundedDialogsError, ModelError, Rejected
 from generator.models.lm import ChatReply, LanguageModel, Message, Profile
 
@@ -106,8 +106,9 @@ def _mapped_errors(stage: str) -> Iterator[None]:
         raise Rejected("context", reason, _first_line(error)) from error
     except lm_errors.AdapterParseError as error:
         problem = error.args[0].partition("\n")[0]
-        cut = CUT_OFF in problem
-        reason = "unusable reply, cut off: a higher lm.max_tokens may help" if cut else "unusable reply"
+        reason = "empty reply" if EMPTY in problem else "unusable reply"
+        if CUT_OFF in problem:
+            reason += ", cut off: a higher lm.max_tokens may help"
         raise Rejected(stage, reason, f"{error.lm_response}\nThe reason: {problem}") from error
     except _ENDPOINT_ERRORS as error:
         if isinstance(error.__cause__, GroundedDialogsError):  # the journal's, wrapped by DSPy

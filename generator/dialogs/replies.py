@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 EVIDENCE = "evidence"
 CUT_OFF = "it has no end"
+EMPTY = "the reply is empty"
 # Outputs that hold what users and agents say, and keys of the records in a list that do.
 SPOKEN = ("question", "answer", "turns")
 _SPOKEN_IN_RECORDS = ("user", "agent", "request")
@@ -128,7 +129,7 @@ def _find_object(completion: str, names: Collection[str]) -> dict[str, Any]:
     if errors:
         raise errors[0]
     if not objects:
-        raise ValueError("there is none" if completion.strip() else "the reply is empty")
+        raise ValueError("there is none" if completion.strip() else EMPTY)
     return dict(objects[0])
 
 

@@ -281,7 +281,9 @@ class HttpClient:
             return read_completion(content, self.model)
         except BAD_ANSWER as error:
             text = error_text(content, self._key_env)
-            raise lm15.ServerError(f"{url} answered with no chat completion: {text}") from error
+            page = content.lstrip().startswith(b"<")  # of a server that shows one at any address
+            hint = f"; {self._setting}.api_base usually ends in /v1" if page else ""
+            raise lm15.ServerError(f"{url} answered with no chat completion: {text}{hint}") from error
 
     def _encode(self, request: ChatRequest) -> bytes:
         body = self._endpoint.encode(request)

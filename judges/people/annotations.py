@@ -25,6 +25,7 @@ KEEP, ALL = "keep", "all"
 KEPT = Criterion(name="kept", adjective="kept", question="Is the pair kept?", decides=True)
 # Metrics of mtRAG's human evaluations that no person gave.
 _COMPUTED = ("system", "composite")
+_AS_JSON = "export from Label Studio as JSON"
 PUBLISHED = "published"
 
 
@@ -226,6 +227,8 @@ def _read_sheet(path: Path, items: Items, said: list[str]) -> Iterator[Annotatio
         return
     asked = [name for name in items.criteria if name != KEEP]
     columns = list(rows[0][1])
+    if "annotation_id" in columns:
+        raise CorpusError(f"{path}: {_AS_JSON}")
     if not (there := [name for name in asked if name in columns]):
         raise CorpusError(f"{path}: has no column of a criterion; the sample has {', '.join(asked)}")
     shown = (ID, "annotator", "passages", "dialog", "question", "response", NOTE)
@@ -252,7 +255,7 @@ def _read_export(path: Path, content: list[Any], items: Items, said: list[str]) 
     skipped, alone = 0, list[str]()
     for place, node in enumerate(content):
         where = f"{path}: [{place}]"
-        task = require_record(_Task, where, node, "export from Label Studio as JSON")
+        task = require_record(_Task, where, node, _AS_JSON)
         item = items.find(str(task.data.get(ID, "")), where)
         for each in task.annotations:
             given = {result.from_name: result.value for result in each.result if result.from_name != NOTE}
