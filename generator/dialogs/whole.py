@@ -94,7 +94,7 @@ class WholeDialogProgram(Program):
             turns = turns[:kept]
             if self.choose and not task.mistake:
                 turns = await _cover(self.choose, turns, documents)
-            if turns and (not self.grounded or any(evidence) or any(turn.evidence for turn in turns)):
+            if turns and (not self.grounded or any(evidence[:kept]) or any(turn.evidence for turn in turns)):
                 return Draft(turns, documents.passages, (), Rejected("write", *fault) if fault else None)
             raise Refused("write", *(fault or ("rests on no sentence of the documents", "")))
 

@@ -109,6 +109,13 @@ def test_evidence_beyond_the_documents_is_repaired_and_none_at_all_refused() -> 
     assert "rests on no sentence" in model.calls[2].prompt
 
 
+def test_evidence_of_a_turn_that_is_cut_off_is_not_the_dialogs() -> None:
+    pairs = [("When did the harbour open?", "It costs a bundle of hay.")] * 2
+    model = Scripted(write=[reply(*pairs, evidence=[[], [2]])] * 3)
+    assert write(model, plan("QA", 2), grounded=True).turns == ()
+    assert len(model.prompts("write")) == 3
+
+
 def test_evidence_that_covers_no_answer_is_chosen_once_more() -> None:
     pairs = [("When did the harbour open?", "It opened in May."), ("And its door?", "A blue one.")]
     chosen = {"explanation": "It tells the month.", "evidence": [1]}
