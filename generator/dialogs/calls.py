@@ -11,7 +11,7 @@ import dspy
 from dspy.utils import exceptions as lm_errors
 
 from generator.dialogs.replies import CUT_OFF, EMPTY
-from generator.errors import GroundedDialogsError, ModelError, Rejected
+from generator.errors import ModelError, Rejected
 from generator.models.lm import ChatReply, LanguageModel, Message, Profile
 
 # Our own check finds most such prompts; lm.context is set by hand, and many servers don't say theirs.
@@ -48,7 +48,6 @@ _ENDPOINT_ERRORS = (
     lm_errors.LMBillingError,
     lm_errors.LMUnsupportedModelError,
     lm_errors.LMConfigurationError,
-    lm_errors.LMUnexpectedError,
 )
 
 
@@ -110,9 +109,9 @@ def _mapped_errors(stage: str) -> Iterator[None]:
         if CUT_OFF in problem:
             reason += ", cut off: a higher lm.max_tokens may help"
         raise Rejected(stage, reason, f"{error.lm_response}\nThe reason: {problem}") from error
+    except lm_errors.LMUnexpectedError as error:  # DSPy's, around the journal's error or a bug of ours
+        raise (error.__cause__ or error) from None
     except _ENDPOINT_ERRORS as error:
-        if isinstance(error.__cause__, GroundedDialogsError):  # the journal's, wrapped by DSPy
-            raise error.__cause__ from None
         raise ModelError(_first_line(error)) from error
     except lm_errors.LMError as error:
         raise Rejected("model", type(error).__name__.removeprefix("LM"), _first_line(error)) from error
