@@ -89,13 +89,14 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, s
         raise CorpusError(f"{path}: is not a text in UTF-8; save the sheet as CSV in UTF-8") from error
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     try:
-        sheet = csv.DictReader(StringIO(text), delimiter=delimiter)
-        named = [name for name in sheet.fieldnames or () if name]
+        sheet = csv.reader(StringIO(text), delimiter=delimiter)
+        head = next(sheet, [])
+        named = [name for name in head if name]
         for name in columns:
             if name not in named:
                 known = ", ".join(named) or "none"
                 raise CorpusError(f"{path}: has no column {name!r} in its first row; it has {known}")
-        rows = list(enumerate(sheet, start=2))
+        rows = [(number, dict(zip(head, cells, strict=False))) for number, cells in enumerate(sheet, start=2) if cells]
     except csv.Error as error:
         raise CorpusError(f"{path}: is not CSV: {error}") from error
-    return [(number, {name: (row[name] or "").strip() for name in named}) for number, row in rows]
+    return [(number, {name: row.get(name, "").strip() for name in named}) for number, row in rows]

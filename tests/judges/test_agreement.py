@@ -135,6 +135,7 @@ def test_a_cell_is_no_formula_and_its_row_comes_back(tmp_path: Path, text: str) 
         ("id,rating\n1,7\n2,good\n", "row 3: rating 'good' must be"),
         ("id;rating\n1;7,5\n", "row 2: rating '7,5' must be"),
         ("id,rating\n9,7\n", "row 2: the id '9' is not in the run"),
+        ("id,rating\n1,7\n\n1,9\n", "row 4: the id '1' is there twice"),
         ("id,rating\n1,7\n,\n1,7\n", "row 4: the id '1' is there twice"),
         ("id,rating\n1,\n2,\n", "has no ratings"),
         ("id,points\n1,7\n", "has no column 'rating'"),
