@@ -179,12 +179,15 @@ def test_settings_that_change_the_data_are_refused_by_name(site: Site) -> None:
 
 
 def test_two_runs_in_one_folder_at_a_time(site: Site) -> None:
-    with OpenAIServer(delay_s=0.02) as server:
+    last = 20  # on a busy machine, a second run that begins late would find a finished one
+    server = OpenAIServer(delay_s=0.02, hold=lambda _: len(server.bodies) > last)
+    with server:
         first = site.start(server, *SETTINGS)
         until(lambda: len(server.bodies) > 10, first)
         second = site.run(server, *SETTINGS)
         assert second.code == 2
         assert "another run is writing here" in second.error
+        last = sys.maxsize
         assert site.ended(first).code == 0
         assert set(server.finished.values()) == {1}
     site.check_ledger()

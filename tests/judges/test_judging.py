@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -298,7 +299,9 @@ def test_an_interrupted_run_is_whole_and_goes_on(tmp_path: Path) -> None:
     undisturbed, broken_off = Judging(tmp_path / "undisturbed"), Judging(tmp_path / "broken off")
     with OpenAIServer() as server:
         assert undisturbed.run(server).code == 0
-    with OpenAIServer(delay_s=0.05) as server:
+    last = 14  # on a busy machine, a run that is interrupted late would have ended
+    server = OpenAIServer(delay_s=0.05, hold=lambda _: len(server.bodies) > last)
+    with server:
         process = broken_off.start(server, "lm.concurrency=2")
         until(lambda: len(server.bodies) > 6, process)
         assert process.pid is not None
@@ -312,6 +315,7 @@ def test_an_interrupted_run_is_whole_and_goes_on(tmp_path: Path) -> None:
         assert broken_off.dialogs() == undisturbed.dialogs()[:done]
         assert broken_off.summary()["complete"] is False
 
+        last = sys.maxsize
         again = broken_off.run(server, "lm.concurrency=2")
         assert again.code == 0
         assert f"continuing: {done} of {DIALOGS} dialogs judged so far" in again.err

@@ -2,6 +2,7 @@
 
 import json
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -267,16 +268,22 @@ def test_killed_at_random_moments(
         calm = Evaluating(tmp_path / "calm", items)
         assert calm.run(server, *settings).code == 0
         needed = len(server.bodies)
-    with OpenAIServer(reply, delay_s=lambda _: chance.uniform(0.002, 0.01)) as server:
+    delays, last = random.Random("delays"), sys.maxsize  # on a busy machine, what is killed late would have ended
+    server = OpenAIServer(
+        reply, delay_s=lambda _: delays.uniform(0.002, 0.01), hold=lambda _: len(server.bodies) > last
+    )
+    with server:
         site = Evaluating(tmp_path, items)
         lost = 0
         for _ in range(kills):
             recorded, finished = site.recorded(), server.finished.total()
-            process = site.start(server, *settings)
             more = finished + chance.randint(1, needed // kills - 1)
+            last = len(server.bodies) + more - finished + 4
+            process = site.start(server, *settings)
             until(lambda more=more: server.finished.total() >= more, process)  # type: ignore[misc]
             kill(process, server)
             lost += server.finished.total() - finished - (site.recorded() - recorded)
+        last = sys.maxsize
         assert site.run(server, *settings).code == 0
         assert server.finished.total() == needed + lost
     assert site.scores() == calm.scores() | {"input": str(site.input)}
