@@ -1,7 +1,5 @@
 """Means and intervals of rated turns, by hand."""
 
-import time
-
 import numpy as np
 
 from generator.schema import Verdict
@@ -43,9 +41,7 @@ def test_one_dialog_has_no_interval_nor_has_a_mean_with_its_task() -> None:
 
 def test_equal_input_gives_equal_intervals() -> None:
     tasks = [[[float(value)] for value in np.random.default_rng(task).integers(1, 11, 100)] for task in range(13)]
-    started = time.process_time()
     first = mean_score(tasks)
-    assert time.process_time() - started < 2
     assert first == mean_score(tasks) != mean_score(tasks, seed=1)
     assert first.low is not None and first.score is not None and round(first.low, 6) == first.low < first.score
 
