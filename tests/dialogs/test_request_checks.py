@@ -1,4 +1,4 @@
-"""Requests that the documents can't answer: each kind's checks, the reply that is right, and a run of all six."""
+"""Requests that the documents can't answer: each kind's checks, the reply that is right, and a run of four of them."""
 
 import json
 from collections.abc import Sequence
@@ -271,7 +271,7 @@ def test_algorithm_1_replies_too() -> None:
     assert [turn.answer for turn in draft.turns] == [right]
 
 
-def test_a_run_of_all_kinds(tmp_path: Path) -> None:
+def test_a_run_of_four_kinds(tmp_path: Path) -> None:
     questions = {
         "false-premise": "Why did the harbour office close on Mondays?",
         "modality-limited": "Show me a picture of the harbour office.",
@@ -285,16 +285,16 @@ def test_a_run_of_all_kinds(tmp_path: Path) -> None:
             if "question" in reply and f"\n{name}: " in text.rpartition("<task>")[2]:
                 reply["question"] = question
         if "How to reply:" in text.rpartition("<task>")[2]:
-            reply["answer"] = "I can't do that, and have no information on it; it isn't so."
+            reply["answer"] = "I can't do that, and have no information on it; the harbour office opens on Sundays."
         return json.dumps(reply)
 
     site = Site(tmp_path)
     with OpenAIServer(respond) as server:
         kinds = ("taxonomy=uaeval4rag", "taxonomy.first.underspecified=0")
-        ended = site.run(server, *kinds, "dialogs=4", "dedup=none", "judge=none", "max_attempts=12")
-    assert ended.code in (0, 1), ended.err
+        ended = site.run(server, *kinds, "dialogs=20", "dedup=none", "judge=none", "max_attempts=20")
+    assert ended.code == 0, ended.err
     made = [dialog["turns"] for dialog in site.dialogs()]
-    assert made
-    assert all(turns[0]["question_type"] in questions for turns in made)
+    assert {turns[0]["question_type"] for turns in made} == set(questions)
+    site.check_ledger()
     shares = site.summary()["question_types"].values()
     assert {share["stage"] for share in shares} == {"first"}, "there is no later turn to have a share of"
