@@ -78,11 +78,14 @@ def test_on_documents_every_answer_can_rest_on_sentences(site: Site) -> None:
         assert done.code == 0, done.err
         judged = [prompt(body) for body in server.bodies if stage(body) == "judge"]
     assert judged and all("<documents>" in text for text in judged)
+    spans = 0
     for dialog in site.dialogs():
         (passage,) = dialog["passages"]
         assert dialog["document_ids"] == [passage["document_id"]]
         for evidence in (one for turn in dialog["turns"] for one in turn["evidence"]):
             assert evidence["text"] == passage["text"][evidence["start"] : evidence["end"]] != ""
+            spans += 1
+    assert spans
     assert "<passages>" in site.rows()[0]["messages"][0]["content"]
 
 

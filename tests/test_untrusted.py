@@ -37,7 +37,6 @@ ODDITIES = (
     "${oc.env:HOME} $name ${name} {name} %s {{x}} \\u0000 \\ud800 \\",
 )
 NASTY = [*COMMANDS, *ODDITIES]
-ODD = "\x00 \u2028 \x85 \u202e."
 TAGS = ["<documents", "<document", "</document", "</documents", "<dialog", "</dialog", "<task", "</task"]
 # More than our own pattern takes for a tag, and found in another way.
 TAG = re.compile(r"<[\W_]*(?:documents?|dialog|task)\b", re.IGNORECASE)
@@ -111,7 +110,7 @@ def hostile() -> list[str]:
 def parroting(body: Body) -> dict[str, object]:
     """Answers that repeat what stands in the documents, delimiters and all."""
     place = sum(map(ord, prompt(body)[-400:]))
-    return {"answer": f"It is so {place}. {NASTY[place % len(NASTY)]}", "reasoning": NASTY[(place + 1) % len(NASTY)]}
+    return {"answer": f"It is so {place}. {NASTY[place % len(NASTY)]}", "facts": [NASTY[(place + 1) % len(NASTY)]]}
 
 
 @pytest.mark.parametrize("algorithm", ["single", "multi"])
@@ -139,7 +138,7 @@ def test_a_run_over_hostile_documents_is_a_run_like_any_other(algorithm: str, tm
         check_structure(prompt(body)[prompt(body).index("<documents>") :])
     texts = {record["id"]: record["text"] for record in titled}
     dialogs = [Dialog.model_validate_json(line) for line in lines(site.run_dir / "dialogs.jsonl")]
-    assert dialogs
+    spans = 0
     for dialog in dialogs:
         assert Dialog.model_validate_json(dialog.model_dump_json()) == dialog
         passages = {passage.id: passage for passage in dialog.passages}
@@ -147,6 +146,8 @@ def test_a_run_over_hostile_documents_is_a_run_like_any_other(algorithm: str, tm
             assert passage.text == texts[passage.document_id][passage.start : passage.end]
         for evidence in (evidence for turn in dialog.turns for evidence in turn.evidence):
             assert evidence.text == passages[evidence.passage_id].text[evidence.start : evidence.end]
+            spans += 1
+    assert spans and {turn.reasoning for dialog in dialogs for turn in dialog.turns} & set(NASTY)
     assert all(Drop.model_validate_json(line) for line in lines(site.run_dir / "drops.jsonl"))
     rows = site.rows()
     kept = {row.pair_id: row.model_dump() for dialog in dialogs for row in rows_of(dialog, "pairs")}

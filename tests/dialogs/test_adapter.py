@@ -195,8 +195,8 @@ BAD: dict[str, tuple[str, str]] = {
     "too long": (json.dumps(reply(answer="x" * 701)), "at most 700 characters"),
     "cut in the answer": (json.dumps(reply(answer=("It is green. " * 60)[:700])), "answer: too long"),
     "half a character": (GOOD.replace("green", "\\ud83d green"), "Invalid JSON"),
-    "not a number": (GOOD.replace("[1]", "[NaN]"), ""),
-    "endless list": (GOOD.replace("[1]", "[" * 20_000), ""),
+    "not a number": (GOOD.replace("[1]", "[NaN]"), "evidence.0: Input should be a finite number"),
+    "endless list": (GOOD.replace("[1]", "[" * 20_000), "not a whole JSON object"),
 }
 
 

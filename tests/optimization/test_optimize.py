@@ -257,7 +257,7 @@ def test_a_program_file_is_loaded_by_judges_and_runs(
     folder = tmp_path / "judged"
     given = [f"input={data}", "judge=correctness", f"run_dir={folder}", *openai_server.settings()]
     assert command(*given, f"dspy_program={program}", program=judge).code in (0, 1)
-    assert all(task(prompt(body)).startswith(BETTER) for body in openai_server.bodies)
+    assert openai_server.bodies and all(task(prompt(body)).startswith(BETTER) for body in openai_server.bodies)
     refused = command(*given, program=judge)
     assert refused.code == 2 and "dspy_program (other content)" in refused.error
 
