@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from datasets import load_dataset
 
-from generator.dialogs.checks import Repetition
+from generator.__main__ import COMMAND
+from generator.dialogs.dedup import Repetition
 from generator.dialogs.single import SingleDocumentDialog
 from generator.estimate import COMMAND as ESTIMATE
 from generator.index import COMMAND as INDEX
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, fill
-from tests.support.runs import COMMAND, Site, command
+from tests.support.runs import Site, command
 
 ROOT = Path(__file__).parents[1]
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

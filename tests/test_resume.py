@@ -11,7 +11,6 @@ import random
 import signal
 import sys
 import time
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
@@ -19,22 +18,11 @@ import pytest
 from tests.support import openai_server as fake
 from tests.support import scenarios, tasks
 from tests.support.openai_server import Body, Fault, OpenAIServer
-from tests.support.runs import Site, until
+from tests.support.runs import Site, kill, until
 
 IN_FLIGHT = 4
 DIALOGS = 12
 SETTINGS = (f"lm.concurrency={IN_FLIGHT}", f"dialogs={DIALOGS}")
-
-
-def kill(process: ForkServerProcess, server: OpenAIServer) -> None:
-    """Kill a run, and wait until the server has noticed."""
-    assert process.is_alive()
-    process.kill()
-    process.join()
-    arrived = -1
-    while arrived < len(server.bodies) or server.in_flight:  # a request may still lie unread in the server's socket
-        arrived = len(server.bodies)
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from generator.schema import Dialog, Drop, Evidence
 from judges.base import ModelJudge
 from tests.support import openai_server as fake
 from tests.support.corpora import good, read
-from tests.support.openai_server import Body, OpenAIServer, words
-from tests.support.runs import Site, command, lines, prompt, replying
+from tests.support.openai_server import Body, OpenAIServer, prompt, words
+from tests.support.runs import Site, command, lines, replying
 from tests.support.scripted import Scripted, piece, said
 
 ROOT = Path(__file__).parents[1]

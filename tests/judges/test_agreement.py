@@ -16,7 +16,7 @@ from judges.benchmarks.mt_bench_101.scores import DialogScore
 from judges.people.ratings import measure_ratings, to_category
 from judges.sheets import read_sheet, write_sheet
 from taxonomy import read_tasks
-from tests.judges.benchmarks.test_evaluate import Evaluating, reply
+from tests.judges.benchmarks.evaluating import Evaluating, reply
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer

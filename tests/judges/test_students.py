@@ -13,7 +13,7 @@ from judges.benchmarks import students
 from judges.benchmarks.settings import StudentsSettings
 from judges.benchmarks.students import Step, plan_steps
 from judges.students import COMMAND
-from tests.judges.benchmarks.test_human_dialogs import Answering
+from tests.judges.benchmarks.evaluating import Answering
 from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_turn, write_dialogs
 from tests.support.runs import command

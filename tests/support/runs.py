@@ -291,3 +291,14 @@ def run_logged(program: Program, arguments: list[str], log: Path, largest_file: 
         setrlimit(RLIMIT_FSIZE, (largest_file, largest_file))
     sys.argv = ["generator", *arguments]
     sys.exit(run_program(program))
+
+
+def kill(process: ForkServerProcess, server: OpenAIServer) -> None:
+    """Kill a run, and wait until the server has noticed."""
+    assert process.is_alive()
+    process.kill()
+    process.join()
+    arrived = -1
+    while arrived < len(server.bodies) or server.in_flight:  # a request may still lie unread in the server's socket
+        arrived = len(server.bodies)
+        time.sleep(0.1)

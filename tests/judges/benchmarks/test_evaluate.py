@@ -5,69 +5,17 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from generator.schema import Dialog
 from judges.evaluate import COMMAND
 from judges.llm.task import read_rating
+from tests.judges.benchmarks.evaluating import PAIRS, Evaluating, item, judged, judges, judgments, refused, reply, said
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, prompt
-from tests.support.records import make_dialog, make_turn, write_dialogs, write_json_lines
-from tests.support.runs import Ended, Site, command
-from tests.test_resume import kill, until
-
-PAIRS = (("How tall is the tower?", "It is 40 m tall."), ("And the gate?", "It is 9 m."), ("Both?", "49 m together."))
-# The words of a judge's prompt that the model under test never sees.
-RATES = "impartial judge"
-
-
-def item(task: str, name: str, pairs: Sequence[tuple[str, str]] = PAIRS, **changes: Any) -> Dialog:
-    """Return a dialog of a task with its golden answers."""
-    turns = [make_turn(number, query=q, answer=a) for number, (q, a) in enumerate(pairs, start=1)]
-    usual = {"id": name, "task": task, "passages": (), "document_ids": (), "algorithm": "whole"}
-    return make_dialog(*turns, **usual | changes)
-
-
-class Evaluating(Site):
-    """Items in a file, and a folder for a model's answers and scores: a dialog each of AR, GR and SC."""
-
-    program = COMMAND
-    benchmark = "mt_bench_101"
-
-    def __init__(self, folder: Path, items: Sequence[Dialog] = ()) -> None:
-        super().__init__(folder)
-        items = items or [item("AR", "a"), item("GR", "g"), item("SC", "s", PAIRS[:2])]
-        self.input = write_dialogs(folder / "items.jsonl", *items)
-
-    def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
-        return [
-            f"+benchmark={self.benchmark}",
-            f"input={self.input}",
-            f"run_dir={self.run_dir}",
-            *server.settings(),
-            *server.settings("judge.lm"),
-            *more,
-        ]
-
-    def scores(self) -> dict[str, Any]:
-        """Return scores.json without what depends on time."""
-        scores: dict[str, Any] = json.loads((self.run_dir / "scores.json").read_text(encoding="utf-8"))
-        del scores["seconds"], scores["tokens"]["cached"]
-        return scores
-
-
-def judges(body: Body) -> bool:
-    """Return whether a request is a judge's."""
-    return RATES in prompt(body)
-
-
-def reply(body: Body) -> str:
-    """Answer with a line that tells the turn; rate with a score that depends on the prompt."""
-    if not judges(body):
-        return f"Own answer {len(body['messages']) // 2 + 1}."
-    return json.dumps({"explanation": "It does.", "score": random.Random(prompt(body)).randint(2, 10)})
+from tests.support.records import write_dialogs
+from tests.support.runs import command, kill, until
 
 
 @pytest.fixture
@@ -75,17 +23,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluating:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     return Evaluating(tmp_path)
-
-
-def said(bodies: Sequence[Body]) -> list[list[str]]:
-    """Return the chats that the model under test was sent, sorted."""
-    return sorted([message["content"] for message in body["messages"]] for body in bodies if not judges(body))
-
-
-def judged(bodies: Sequence[Body], response: str) -> str:
-    """Return the prompt in which a judge is to rate `response`."""
-    (found,) = {prompt(body) for body in bodies if judges(body) and f"\n{response}\n" in prompt(body)}
-    return found
 
 
 def test_the_model_gets_bare_messages_with_the_golden_answers(site: Evaluating, openai_server: OpenAIServer) -> None:
@@ -290,14 +227,6 @@ def test_killed_at_random_moments(
     assert site.dialogs() == calm.dialogs()
 
 
-def refused(site: Evaluating, *more: str) -> str:
-    """Return the error of a command that reaches no server: one line, and exit code 2."""
-    with OpenAIServer(reply) as server:
-        done: Ended = site.run(server, *more)
-        assert done.code == 2 and not server.bodies, done.err
-    return done.error
-
-
 def test_bad_input_is_one_line(site: Evaluating, tmp_path: Path) -> None:
     twice = Evaluating(tmp_path, [item("TS", "a"), item("GR", "a")])
     assert "two dialogs have the id 'a'" in refused(twice)
@@ -320,11 +249,6 @@ def test_an_endpoint_that_goes_away_ends_the_run_and_the_command_goes_on(
     assert done.code == 2 and "when it is back, the same command continues" in done.error
     openai_server.faults = ()
     assert site.run(openai_server).code == 0 and site.scores()["judged"] == 6
-
-
-def judgments(tmp_path: Path, *lines: dict[str, Any], benchmark: str = "mt_bench_101") -> Ended:
-    file = write_json_lines(tmp_path / "judgments.jsonl", *lines)
-    return command(f"+benchmark={benchmark}", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=COMMAND)
 
 
 def test_judgments_of_others_are_aggregated(tmp_path: Path) -> None:

@@ -9,50 +9,17 @@ import pytest
 from generator.config.parts import build_choice
 from generator.errors import ConfigError, CorpusError, Rejected
 from generator.output.excerpts import excerpts
-from generator.schema import Dialog, Evidence, Verdict
+from generator.schema import Dialog, Verdict
 from judges.__main__ import COMMAND as JUDGE
 from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
 from judges.metrics import words
 from tests.corpora.test_orquac import BIRTH, question
-from tests.judges.benchmarks.test_evaluate import PAIRS, Evaluating
+from tests.judges.benchmarks.evaluating import PAIRS, TEXT, Answering, evidence
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.runs import command
-
-TEXT = "The tower is 40 m tall. It stands in a park. The gate is 9 m tall and made of iron. Both are open in May."
-
-
-def evidence(text: str) -> tuple[Evidence, ...]:
-    start = TEXT.index(text)
-    return (Evidence(passage_id="p", start=start, end=start + len(text), text=text),)
-
-
-class Answering(Evaluating):
-    """A human dialog of three turns about one document, as a file of dialogs."""
-
-    benchmark = "quac"
-
-    def __init__(self, folder: Path) -> None:
-        turns = [
-            make_turn(number, query=question, answer=answer, hits=(), evidence=evidence(found))
-            for number, ((question, answer), found) in enumerate(
-                zip(PAIRS, ("40 m tall", "The gate is 9 m", "Both"), strict=True), start=1
-            )
-        ]
-        passage = make_passage("p", TEXT)
-        super().__init__(folder, [make_dialog(*turns, id="d", passages=(passage,), algorithm="single")])
-
-    def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
-        return [
-            f"+benchmark={self.benchmark}",
-            f"input={self.input}",
-            f"run_dir={self.run_dir}",
-            "benchmark.metrics.bert_recall=null",
-            *server.settings(),
-            *more,
-        ]
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from judges.benchmarks.scores import Rated
 from judges.evaluate import COMMAND
 from judges.llm.task import read_rating
 from taxonomy import read_scenarios
-from tests.judges.benchmarks.test_evaluate import Evaluating, judged, judges, refused, reply, said
-from tests.judges.benchmarks.test_evaluate import judgments as aggregate
+from tests.judges.benchmarks.evaluating import Evaluating, judged, judges, refused, reply, said
+from tests.judges.benchmarks.evaluating import judgments as aggregate
 from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn, write_json_lines
 from tests.support.runs import command
