@@ -11,9 +11,9 @@ import pytest
 from datasets import load_dataset
 
 from generator.human import COMMAND
-from generator.schema import Dialog
 from tests.output.html.test_page import unpack
 from tests.support.openai_server import OpenAIServer
+from tests.support.records import load_dialogs
 from tests.support.runs import Ended, Site, command
 
 
@@ -53,7 +53,7 @@ def test_dialogs_and_dataset_load_and_are_the_same_bytes_again(tmp_path: Path) -
         "summary.json",
         "report.html",
     }
-    dialogs = [Dialog.model_validate_json(line) for line in (folder / "dialogs.jsonl").read_text().splitlines()]
+    dialogs = load_dialogs(folder / "dialogs.jsonl")
     assert [dialog.id for dialog in dialogs] == [f"C_{n}_0" for n in range(40)]
     dataset = load_dataset(str(folder / "dataset"))
     assert dataset["train"].num_rows + dataset["validation"].num_rows == 80

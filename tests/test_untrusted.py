@@ -17,6 +17,7 @@ from judges.base import ModelJudge
 from tests.support import openai_server as fake
 from tests.support.corpora import good, read
 from tests.support.openai_server import Body, OpenAIServer, prompt, words
+from tests.support.records import load_dialogs
 from tests.support.runs import Site, command, lines, replying
 from tests.support.scripted import Scripted, piece, said
 
@@ -137,7 +138,7 @@ def test_a_run_over_hostile_documents_is_a_run_like_any_other(algorithm: str, tm
     for body in bodies:
         check_structure(prompt(body)[prompt(body).index("<documents>") :])
     texts = {record["id"]: record["text"] for record in titled}
-    dialogs = [Dialog.model_validate_json(line) for line in lines(site.run_dir / "dialogs.jsonl")]
+    dialogs = load_dialogs(site.run_dir / "dialogs.jsonl")
     spans = 0
     for dialog in dialogs:
         assert Dialog.model_validate_json(dialog.model_dump_json()) == dialog

@@ -15,18 +15,13 @@ from generator.dialogs.focus import count_new_passages
 from generator.output.stats.statistics import evidence_covers
 from generator.retrievers.bm25 import Bm25, PassagePool
 from generator.schema import Document, Evidence, Passage, Turn, Verdict
-from tests.support.records import make_dialog, make_evidence, make_passage, make_turn
+from tests.support.records import make_dialog, make_evidence, make_evidence_of, make_passage, make_turn
 
 TEXTS = {
     "ferry": "The ferry to Holm costs 60 crowns. Dogs travel free. The harbour kiosk sells tickets.",
     "library": "The library opens at nine. Books are lent for a month. Holm has no library.",
     "museum": "The museum of Holm shows boats. A ticket costs 20 crowns.",
 }
-
-
-def sentence(passage: Passage, text: str) -> Evidence:
-    start = passage.text.index(text)
-    return Evidence(passage_id=passage.id, start=start, end=start + len(text), text=text)
 
 
 def asked(query: str, evidence: str = "Dogs travel free.", **fields: Any) -> Turn:
@@ -58,7 +53,10 @@ def test_ranks_of_evidence(tmp_path: Path) -> None:
     run = Bm25(library, np.array([False, False, True]), 1.5, 0.75)
     passage = next(library.passages(range(1)))
     turn = make_turn(
-        1, query="And what is lent in Holm?", retrieval_query="ferry dogs", evidence=(sentence(passage, "Dogs"),)
+        1,
+        query="And what is lent in Holm?",
+        retrieval_query="ferry dogs",
+        evidence=(make_evidence_of(passage, "Dogs"),),
     )
     dialog = make_dialog(turn, make_turn(2), passages=[passage])
     pool = PassagePool([make_dialog(make_turn(1), passages=list(library.passages())), dialog])
@@ -73,7 +71,9 @@ def test_copies_count_once_in_a_rank(tmp_path: Path) -> None:
     documents = [Document(id=str(n), title=title, text=f"{text}{n * ' '}") for n, (title, text) in enumerate(texts)]
     library = Library.open("c", "f", lambda: iter(documents), tmp_path, 100, 0)
     passage = library.passage(0)
-    turn = make_turn(1, query="Dogs", retrieval_query="Dogs boats", evidence=(sentence(passage, "Dogs travel free."),))
+    turn = make_turn(
+        1, query="Dogs", retrieval_query="Dogs boats", evidence=(make_evidence_of(passage, "Dogs travel free."),)
+    )
     dialog = make_dialog(turn, passages=[*library.passages()])
     for ranker in (Bm25(library, np.zeros(4, dtype=np.bool_), 1.5, 0.75), PassagePool([dialog])):
         ranked = asyncio.run(rank_turns(dialog, ranker)).turns[0]
@@ -85,7 +85,7 @@ def test_evidence_in_two_passages_has_the_better_place(tmp_path: Path) -> None:
     text = f"{TEXTS['ferry']} The kiosk also sells maps, and postcards of kiosks."
     library = Library.open("c", "f", lambda: iter([Document(id="d", text=text)]), tmp_path, 18, 6)
     first, second = library.passages()
-    evidence = sentence(first, "kiosk sells tickets.")
+    evidence = make_evidence_of(first, "kiosk sells tickets.")
     assert evidence.text in second.text
     dialog = make_dialog(make_turn(1, query="postcards of a kiosk", evidence=(evidence,)), passages=[first])
     ranked = asyncio.run(rank_turns(dialog, Bm25(library, np.array([False]), 1.5, 0.75)))

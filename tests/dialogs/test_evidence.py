@@ -1,14 +1,10 @@
 """Evidence is compared with its answer, without a model."""
 
-import asyncio
-from itertools import product
-
 import pytest
 
 from generator.dialogs.evidence import find_uncovered, measure_support, measure_turn, rank_sentences
-from generator.schema import Evidence, Passage, Planned
-from judges.metrics.grounding import GroundingJudge
-from tests.support.records import make_passage, make_turn
+from generator.schema import Planned
+from tests.support.records import make_evidence_of, make_passage, make_turn
 from tests.support.scripted import piece
 
 ASKED = "What does a ticket for the tram cost?"
@@ -84,27 +80,6 @@ def test_only_generated_answers_are_measured() -> None:
     for evidence, covered in (((), False), ((cited,), True)):
         support = measure_turn((passage,), (), planned.model_copy(update={"evidence": evidence}))
         assert support is not None and support.covered == covered
-
-
-def test_an_answer_that_its_evidence_does_not_cover_is_incorrect_by_grounding() -> None:
-    passage, told = piece("tram", f"{COLOUR} {PRICE}"), "A ticket costs 5 crowns from a machine."
-    cited = make_evidence_of(passage, PRICE)
-    generated = ({"planned": Planned(question_type="direct")}, {"reasoning": "Sentence 2 tells the price."})
-    for (evidence, label), marks in product(
-        (((), "incorrect"), ((make_evidence_of(passage, COLOUR),), "incorrect"), ((cited,), "correct")), generated
-    ):
-        turn = make_turn(1, query=ASKED, answer=told, evidence=evidence, **marks)
-        verdict = asyncio.run(GroundingJudge().judge((passage,), (), turn))
-        assert (verdict.label, verdict.decides) == (label, True)
-        if label == "incorrect":
-            assert verdict.explanation == "the evidence doesn't cover: 5, crowns, machine"
-            people = turn.model_copy(update={"planned": None, "reasoning": ""})
-            assert asyncio.run(GroundingJudge().judge((passage,), (), people)).label == "correct"
-
-
-def make_evidence_of(passage: Passage, text: str) -> Evidence:
-    start = passage.text.index(text)
-    return Evidence(passage_id=passage.id, start=start, end=start + len(text), text=text)
 
 
 def test_sentences_are_ranked_by_the_words_they_share_with_answer_and_question() -> None:

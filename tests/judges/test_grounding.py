@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from generator.common.language import Languages, load_language, use_languages
 from generator.common.support import find_unsupported
 from generator.dialogs.columns import deciding_verdict, verdict_label
 from generator.dialogs.filter import filter_pairs
-from generator.schema import Verdict
+from generator.schema import Planned, Verdict
 from judges.metrics.grounding import GroundingJudge, load_weights
-from tests.support.records import make_dialog, make_evidence, make_passage, make_turn
+from tests.support.records import make_dialog, make_evidence, make_evidence_of, make_passage, make_turn
+from tests.support.scripted import piece
 
 PASS = make_passage(
     "pass",
@@ -362,3 +364,21 @@ def test_the_weights_are_what_the_benchmark_learns_from_people(data: Path) -> No
     assert again.weights == pytest.approx(carried.weights, abs=0.002)
     assert again.start == pytest.approx(carried.start, abs=0.002)
     assert SHIPPED.read_text(encoding="utf-8") == to_json(carried)
+
+
+def test_an_answer_that_its_evidence_does_not_cover_is_incorrect_by_grounding() -> None:
+    passage = piece("tram", "The tram is green. An adult's ticket costs 5 crowns from a machine.")
+    told = "A ticket costs 5 crowns from a machine."
+    colour = make_evidence_of(passage, "The tram is green.")
+    price = make_evidence_of(passage, "An adult's ticket costs 5 crowns from a machine.")
+    generated = ({"planned": Planned(question_type="direct")}, {"reasoning": "Sentence 2 tells the price."})
+    for (evidence, label), marks in product(
+        (((), "incorrect"), ((colour,), "incorrect"), ((price,), "correct")), generated
+    ):
+        turn = make_turn(1, query="What does a ticket for the tram cost?", answer=told, evidence=evidence, **marks)
+        verdict = asyncio.run(GroundingJudge().judge((passage,), (), turn))
+        assert (verdict.label, verdict.decides) == (label, True)
+        if label == "incorrect":
+            assert verdict.explanation == "the evidence doesn't cover: 5, crowns, machine"
+            people = turn.model_copy(update={"planned": None, "reasoning": ""})
+            assert asyncio.run(GroundingJudge().judge((passage,), (), people)).label == "correct"

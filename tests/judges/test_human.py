@@ -24,7 +24,7 @@ from taxonomy import read_criteria
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer
-from tests.support.records import make_dialog, make_hits, make_passage, make_turn
+from tests.support.records import load_dialogs, make_dialog, make_hits, make_passage, make_turn
 from tests.support.runs import Site
 
 command = partial(runs.command, program=COMMAND)
@@ -83,8 +83,7 @@ def drawn(tmp_path: Path, *arguments: str | Path) -> Path:
 
 
 def verdicts_of(folder: Path) -> dict[tuple[str, int], dict[str, Verdict]]:
-    lines = (folder / "dialogs.jsonl").read_text(encoding="utf-8").splitlines()
-    read = [Dialog.model_validate_json(line) for line in lines]
+    read = load_dialogs(folder / "dialogs.jsonl")
     return {(d.id, t.turn): {v.judge: v for v in t.verdicts} for d in read for t in d.turns}
 
 
@@ -118,8 +117,7 @@ def test_of_two_dialogs_with_one_id_the_first_is_judged(tmp_path: Path) -> None:
     assert sorted(row["question"] for row in rows) == ["d1 Q1?", "d1 Q2?"]
     sheet = fill(tmp_path / "ann.csv", rows, {row["id"]: {"correctness": "no"} for row in rows})
     assert command("read", sheet, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}").code == 0
-    lines = (tmp_path / "p/dialogs.jsonl").read_text(encoding="utf-8").splitlines()
-    first, second = (Dialog.model_validate_json(line) for line in lines)
+    first, second = load_dialogs(tmp_path / "p/dialogs.jsonl")
     assert all(any(v.judge == "human:ann:correctness" for v in turn.verdicts) for turn in first.turns)
     assert not any(v.judge.startswith("human:") for turn in second.turns for v in turn.verdicts)
 
@@ -346,7 +344,7 @@ def test_notes_without_a_judgement_are_counted(run: Path, tmp_path: Path) -> Non
 def test_whole_dialogs_are_marked_in_a_report_too(run: Path, tmp_path: Path) -> None:
     sample = drawn(tmp_path, run, "unit=dialogs", "items=2")
     assert (sample / "report.html").stat().st_size > 10_000
-    shown = [Dialog.model_validate_json(line) for line in (sample / "dialogs.jsonl").read_text().splitlines()]
+    shown = load_dialogs(sample / "dialogs.jsonl")
     assert [(d.lm, d.corpus, [t.verdicts for t in d.turns]) for d in shown] == [("", "sample", [()] * 3)] * 2
     mark(sample / "marks.json", tmp_path / "marks.json", criteria={"coherency": "no"})
     assert (

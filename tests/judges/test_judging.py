@@ -16,7 +16,7 @@ from generator.schema import TASK, Dialog, Turn, Verdict
 from judges.__main__ import COMMAND
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, prompt
-from tests.support.records import make_dialog, write_dialogs, write_json_lines
+from tests.support.records import load_dialogs, make_dialog, write_dialogs, write_json_lines
 from tests.support.runs import Ended, Site, command, replying, until
 from tests.support.scripted import piece, said
 
@@ -104,8 +104,8 @@ def test_a_run_of_the_generator_is_judged_beside_what_its_judge_said(
         assert len(server.bodies) == calls
         turns = sum(len(dialog["turns"]) for dialog in made.dialogs())
         assert len(other.bodies) == turns
-    lines = Path("outputs/run-correctness-strict-one/dialogs.jsonl").read_text("utf-8").splitlines()
-    result = [turn for line in lines for turn in Dialog.model_validate_json(line).turns]
+    judged = load_dialogs(Path("outputs/run-correctness-strict-one/dialogs.jsonl"))
+    result = [turn for dialog in judged for turn in dialog.turns]
     assert [[v.model for v in turn.verdicts] for turn in result] == [["test-model", "", "other/strict-one"]] * turns
 
 

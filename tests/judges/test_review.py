@@ -10,7 +10,7 @@ from generator.schema import Dialog, Verdict
 from judges.review import COMMAND
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
-from tests.support.records import make_dialog, make_hits, make_passage, make_turn
+from tests.support.records import load_dialogs, make_dialog, make_hits, make_passage, make_turn
 
 command = partial(runs.command, program=COMMAND)
 
@@ -60,7 +60,7 @@ def test_items_stay_that_a_majority_found_sufficient_in_every_turn(run: Path, tm
     output = tmp_path / "kept.jsonl"
     done = command(run, f"sheets=[{one},{two},{three}]", f"output={output}")
     assert done.code == 0
-    kept = [Dialog.model_validate_json(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    kept = load_dialogs(output)
     assert [each.id for each in kept] == ["a"], "c has two votes that differ"
     shown = dict(line.rsplit(None, 1) for line in done.out.splitlines() if line.strip())
     assert shown["turns reviewed"] == "6" and shown["sufficient by majority"] == "3"

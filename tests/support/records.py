@@ -37,6 +37,12 @@ def make_evidence(*passage_ids: str) -> tuple[Evidence, ...]:
     return tuple(Evidence(passage_id=name, start=0, end=2, text="Of") for name in passage_ids)
 
 
+def make_evidence_of(passage: Passage, text: str) -> Evidence:
+    """Return the first place of a text in a passage as evidence."""
+    start = passage.text.index(text)
+    return Evidence(passage_id=passage.id, start=start, end=start + len(text), text=text)
+
+
 def write_json_lines(path: Path, *records: object) -> Path:
     """Write a file with a record a line, texts as they are, and return its path."""
     lines = (record if isinstance(record, str) else json.dumps(record) for record in records)
@@ -48,3 +54,8 @@ def write_dialogs(path: Path, *dialogs: Dialog) -> Path:
     """Write a file as `dialogs.jsonl` is, and return its path."""
     path.write_text("".join(f"{dialog.model_dump_json()}\n" for dialog in dialogs), encoding="utf-8")
     return path
+
+
+def load_dialogs(path: Path) -> list[Dialog]:
+    """Return the dialogs of a file as `dialogs.jsonl` is."""
+    return [Dialog.model_validate_json(line) for line in path.read_bytes().splitlines()]

@@ -6,14 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from generator.schema import Dialog, Evidence
+from generator.schema import Dialog
 from judges.evaluate import COMMAND
 from tests.support.openai_server import Body, OpenAIServer, prompt
-from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs, write_json_lines
+from tests.support.records import (
+    make_dialog,
+    make_evidence_of,
+    make_passage,
+    make_turn,
+    write_dialogs,
+    write_json_lines,
+)
 from tests.support.runs import Ended, Site, command
 
 PAIRS = (("How tall is the tower?", "It is 40 m tall."), ("And the gate?", "It is 9 m."), ("Both?", "49 m together."))
-TEXT = "The tower is 40 m tall. It stands in a park. The gate is 9 m tall and made of iron. Both are open in May."
+PASSAGE = make_passage(
+    "p", "The tower is 40 m tall. It stands in a park. The gate is 9 m tall and made of iron. Both are open in May."
+)
 # The words of a judge's prompt that the model under test never sees.
 RATES = "impartial judge"
 
@@ -89,11 +98,6 @@ def judgments(tmp_path: Path, *lines: dict[str, Any], benchmark: str = "mt_bench
     return command(f"+benchmark={benchmark}", f"judgments={file}", f"run_dir={tmp_path / 'out'}", program=COMMAND)
 
 
-def evidence(text: str) -> tuple[Evidence, ...]:
-    start = TEXT.index(text)
-    return (Evidence(passage_id="p", start=start, end=start + len(text), text=text),)
-
-
 class Answering(Evaluating):
     """A human dialog of three turns about one document, as a file of dialogs."""
 
@@ -101,13 +105,12 @@ class Answering(Evaluating):
 
     def __init__(self, folder: Path) -> None:
         turns = [
-            make_turn(number, query=question, answer=answer, hits=(), evidence=evidence(found))
+            make_turn(number, query=question, answer=answer, hits=(), evidence=(make_evidence_of(PASSAGE, found),))
             for number, ((question, answer), found) in enumerate(
                 zip(PAIRS, ("40 m tall", "The gate is 9 m", "Both"), strict=True), start=1
             )
         ]
-        passage = make_passage("p", TEXT)
-        super().__init__(folder, [make_dialog(*turns, id="d", passages=(passage,), algorithm="single")])
+        super().__init__(folder, [make_dialog(*turns, id="d", passages=(PASSAGE,), algorithm="single")])
 
     def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
         return [

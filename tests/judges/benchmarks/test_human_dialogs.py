@@ -8,17 +8,16 @@ import pytest
 
 from generator.config.parts import build_choice
 from generator.errors import ConfigError, CorpusError, Rejected
-from generator.output.excerpts import excerpts
 from generator.schema import Dialog, Verdict
 from judges.__main__ import COMMAND as JUDGE
 from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
 from judges.metrics import words
 from tests.corpora.test_orquac import BIRTH, question
-from tests.judges.benchmarks.evaluating import PAIRS, TEXT, Answering, evidence
+from tests.judges.benchmarks.evaluating import PAIRS, PASSAGE, Answering
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer
-from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
+from tests.support.records import load_dialogs, make_dialog, make_turn, write_dialogs
 from tests.support.runs import command
 
 
@@ -40,7 +39,7 @@ def test_a_model_answers_after_peoples_answers_and_is_compared_with_them(
     assert site.run(openai_server).code == 0
     shown = sorted(map(chat, openai_server.bodies), key=len)
     assert shown[2][1:] == [PAIRS[0][1], PAIRS[1][0], PAIRS[1][1], PAIRS[2][0]]
-    assert TEXT in shown[0][0]
+    assert PASSAGE.text in shown[0][0]
     scores = site.scores()["models"][openai_server.model]["golden"]
     assert scores["token_f1"]["score"] == pytest.approx(1 / 3, abs=0.05)
     assert set(scores) == {"token_f1", "rouge_l", "token_recall"}
@@ -75,8 +74,7 @@ def test_with_its_own_history_a_model_answers_what_comes_before_a_drawn_question
     site: Answering, openai_server: OpenAIServer
 ) -> None:
     def read(folder: Path) -> list[Dialog]:
-        lines = (folder / "dialogs.jsonl").read_text(encoding="utf-8").splitlines()
-        return [Dialog.model_validate_json(line) for line in lines]
+        return load_dialogs(folder / "dialogs.jsonl")
 
     openai_server.responder = lambda body: f"Answer {len(chat(body)) // 2 + 1}."
     dialog = Dialog.model_validate_json(site.input.read_text(encoding="utf-8"))
@@ -209,24 +207,13 @@ def test_a_small_model_is_shown_what_is_around_the_evidence(site: Answering, ope
     assert site.run(openai_server, "benchmark.passage_tokens=8", "benchmark.questions=1").code == 0
     (body,) = openai_server.bodies
     first = chat(body)[0]
-    assert TEXT not in first and any(found in first for found in ("40 m tall", "The gate is 9 m", "Both"))
+    assert PASSAGE.text not in first and any(found in first for found in ("40 m tall", "The gate is 9 m", "Both"))
 
 
 @pytest.mark.parametrize("setting", ["judge.lm=openai", "answers=a.jsonl"])
 def test_what_only_rated_benchmarks_have_is_refused(site: Answering, openai_server: OpenAIServer, setting: str) -> None:
     ended = site.run(openai_server, setting)
     assert ended.code == 2 and setting.partition("=")[0] in ended.error
-
-
-def test_excerpts_keep_evidence_whole_and_give_the_rest_to_other_passages() -> None:
-    passages = [make_passage("a", "one two three four five six"), make_passage("p", TEXT)]
-    short = excerpts(passages, evidence("The gate is 9 m tall"), 12)
-    assert "The gate is 9 m tall" in short[-1].text and TEXT[short[-1].start : short[-1].end] == short[-1].text
-    both = excerpts(passages, evidence("40 m"), 34)
-    assert [one.id for one in both] == ["a", "p"] and both[1].text == TEXT
-    assert excerpts(passages, (), None) == passages and [one.text for one in excerpts(passages, (), 2)] == ["one two"]
-    (cut,) = excerpts(passages[1:], [*evidence("The tower"), *evidence("in May")], 6)
-    assert cut.text.startswith("The tower"), "where not all of it fits, its beginning"
 
 
 def test_the_mean_is_over_questions_and_its_interval_over_dialogs() -> None:
