@@ -1,32 +1,37 @@
 """The evidence of an answer, kept or chosen, with a scripted model."""
 
+from collections.abc import Sequence
+
 import pytest
 from dspy import lm15
 
 from generator.common.passages import passage
 from generator.dialogs.steps import Answer
-from generator.schema import Document, Turn
+from generator.schema import Document, Passage, Turn
 from tests.support.scripted import KINDS, Entry, Scripted, piece, task
 from tests.support.trams import FARES, TOLD, answer
 
 
-def evidence(model: Scripted) -> list[str]:
-    """Return the evidence of an answer from the fares; sentences 1 to 4 are theirs."""
-    ask = "What does an adult pay?"
-    turn: Turn = model.run(lambda: Answer().acall((FARES,), (), ask, KINDS["direct"]))
-    assert turn.answer == TOLD
+def cite(
+    model: Scripted,
+    ask: str = "What does an adult pay?",
+    passages: Sequence[Passage] = (FARES,),
+    reasoning: bool = True,
+) -> list[str]:
+    """Return the evidence of the answer to a question, by default from the fares; sentences 1 to 4 are theirs."""
+    turn: Turn = model.run(lambda: Answer(reasoning=reasoning).acall(passages, (), ask, KINDS["direct"]))
     return [each.text for each in turn.evidence]
 
 
 def test_evidence_that_covers_its_answer_is_kept_without_asking() -> None:
     model = Scripted(answer=[{"answer": TOLD, "evidence": [3]}])
-    assert evidence(model) == ["Adults pay 5 crowns at the machine."]
+    assert cite(model) == ["Adults pay 5 crowns at the machine."]
     assert model.stages == ["answer"]
 
 
 def test_evidence_that_does_not_is_chosen_once_from_the_best_sentences() -> None:
     model = Scripted(answer=[{"answer": TOLD, "evidence": [1, 4]}], evidence=[{"evidence": [3]}])
-    assert evidence(model) == ["Adults pay 5 crowns at the machine."]
+    assert cite(model) == ["Adults pay 5 crowns at the machine."]
     assert model.stages == ["answer", "evidence"]
     answering, choosing = (call.prompt for call in model.calls)
     assert "[3] Adults pay 5 crowns at the machine.\n[2] A child pays 2 crowns." in task(choosing)
@@ -36,14 +41,11 @@ def test_evidence_that_does_not_is_chosen_once_from_the_best_sentences() -> None
 
 def test_a_refusal_has_no_evidence() -> None:
     model = Scripted(answer=[{"answer": "I don't know what a tram costs.", "evidence": [1, 3]}])
-    turn: Turn = model.run(lambda: Answer().acall((FARES,), (), "What does it cost?", KINDS["direct"]))
-    assert turn.evidence == ()
+    assert cite(model, "What does it cost?") == []
 
 
 def test_a_sentence_that_adds_nothing_is_no_evidence() -> None:
-    assert evidence(Scripted(answer=[{"answer": TOLD, "evidence": [1, 3, 4]}])) == [
-        "Adults pay 5 crowns at the machine."
-    ]
+    assert cite(Scripted(answer=[{"answer": TOLD, "evidence": [1, 3, 4]}])) == ["Adults pay 5 crowns at the machine."]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,7 @@ def test_a_sentence_that_adds_nothing_is_no_evidence() -> None:
 )
 def test_a_choice_that_does_not_help_changes_nothing(reply: Entry) -> None:
     model = Scripted(answer=[{"answer": TOLD, "evidence": [2]}], evidence=[reply, reply])
-    assert evidence(model) == ["A child pays 2 crowns."]
+    assert cite(model) == ["A child pays 2 crowns."]
 
 
 def test_sentences_cited_stay_where_no_choice_is_better() -> None:
@@ -61,8 +63,8 @@ def test_sentences_cited_stay_where_no_choice_is_better() -> None:
     told = "Children pay 2 crowns, adults 5 crowns, dogs 9 bundles of hay."
     model = Scripted(answer=[{"answer": told, "evidence": [3, 2, 3]}], evidence=["{}", "{}"])
     repeated = piece("fares", "Fares. Adults pay 5 crowns. Adults pay 5 crowns, a child pays 2 crowns. Dogs eat hay.")
-    turn: Turn = model.run(lambda: Answer().acall((repeated,), (), "What does it cost?", KINDS["direct"]))
-    assert model.stages[-1] == "evidence" and len(turn.evidence) == 2
+    assert len(cite(model, "What does it cost?", [repeated])) == 2
+    assert model.stages[-1] == "evidence"
 
 
 @pytest.mark.parametrize(
@@ -116,8 +118,7 @@ def test_sentences_cited_stay_where_no_choice_is_better() -> None:
 def test_only_what_tells_it_is_evidence(text: str, told: str, cited: list[str]) -> None:
     """It is no question, unless “Yes.” follows that."""
     model = Scripted(answer=[{"answer": told, "evidence": [1, 2, 3]}])
-    turn: Turn = model.run(lambda: Answer().acall((piece("fares", text),), (), "Are dogs free?", KINDS["direct"]))
-    assert [each.text for each in turn.evidence] == cited
+    assert cite(model, "Are dogs free?", [piece("fares", text)]) == cited
 
 
 @pytest.mark.parametrize(("end", "start"), [(36, 19), (54, 26)], ids=["cut at the end", "cut at the start"])
@@ -127,40 +128,34 @@ def test_a_sentence_that_another_passage_has_whole_is_cited_from_there(end: int,
     passages = (passage(document, 0, end), passage(document, start, len(text)))
     for cited in (2, 3):
         model = Scripted(answer=[{"answer": "They pay 5 crowns.", "evidence": [cited]}])
-        turn: Turn = model.run(lambda: Answer().acall(passages, (), "What does an adult pay?", KINDS["direct"]))
-        assert [each.text for each in turn.evidence] == ["Adults pay 5 crowns at the machine."]
+        assert cite(model, passages=passages) == ["Adults pay 5 crowns at the machine."]
 
 
 def test_a_choice_that_completes_the_evidence_is_added() -> None:
     told = "Children pay 2 crowns, adults 5 crowns at the machine."
     model = Scripted(answer=[{"answer": told, "evidence": [2]}], evidence=[{"evidence": [3]}])
-    turn: Turn = model.run(lambda: Answer().acall((FARES,), (), "What does it cost?", KINDS["direct"]))
-    assert [each.text for each in turn.evidence] == ["Adults pay 5 crowns at the machine.", "A child pays 2 crowns."]
+    assert cite(model, "What does it cost?") == ["Adults pay 5 crowns at the machine.", "A child pays 2 crowns."]
 
 
 def test_another_sentence_joins_what_was_chosen_where_that_tells_a_part() -> None:
     parts = ["The range is 30 metres indoors.", "Up to 64 devices can be connected at a time."]
     told = "The range is 30 metres indoors, and up to 64 devices can be connected."
     model = Scripted(answer=[told], evidence=[{"evidence": [1]}])
-    step, router = Answer(reasoning=False), piece("router", " ".join([*parts, "It has a lamp."]))
-    turn: Turn = model.run(lambda: step.acall((router,), (), "How many devices can be connected?", KINDS["direct"]))
-    assert [each.text for each in turn.evidence] == parts
+    router = piece("router", " ".join([*parts, "It has a lamp."]))
+    assert cite(model, "How many devices can be connected?", [router], reasoning=False) == parts
 
 
 @pytest.mark.parametrize("heading", ["Night bus", "## The night bus"])
 def test_a_title_or_heading_is_no_evidence(heading: str) -> None:
     titled = piece("f", f"{heading}\nIt runs hourly.").model_copy(update={"title": "Night bus"})
-    model, step = Scripted(answer=[{"answer": "Yes, there is a night bus.", "evidence": [1]}]), Answer()
-    turn: Turn = model.run(lambda: step.acall((titled,), (), "Is there a night bus?", KINDS["direct"]))
-    assert turn.evidence == ()
+    model = Scripted(answer=[{"answer": "Yes, there is a night bus.", "evidence": [1]}])
+    assert cite(model, "Is there a night bus?", [titled]) == []
 
 
 def test_evidence_is_chosen_where_two_sentences_tell_the_answer() -> None:
     twice = piece("twice", "Adults pay 5 crowns. A child pays 2 crowns. For adults it is 5 crowns at the machine, too.")
     model = Scripted(answer=["An adult pays 5 crowns."], evidence=[{"evidence": [1]}])
-    step = Answer(reasoning=False)
-    turn: Turn = model.run(lambda: step.acall((twice,), (), "What does an adult pay?", KINDS["direct"]))
-    assert [each.text for each in turn.evidence] == ["Adults pay 5 crowns."]
+    assert cite(model, passages=[twice], reasoning=False) == ["Adults pay 5 crowns."]
     assert model.stages == ["answer", "evidence"]
 
 
@@ -176,9 +171,7 @@ def test_evidence_is_the_best_sentence_where_none_is_chosen_and_none_that_it_can
 ) -> None:
     text = "The ferry takes 40 minutes and no cars. A car waits for the barge. The ferry takes no cars."
     model = Scripted(answer=["It takes 40 minutes, and cars wait for the barge."], evidence=[{"evidence": chosen}] * 2)
-    step, ferry = Answer(reasoning=False), piece("ferry", text)
-    turn: Turn = model.run(lambda: step.acall((ferry,), (), "How long is the trip?", KINDS["direct"]))
-    assert sorted(each.text for each in turn.evidence) == sorted(cited)
+    assert sorted(cite(model, "How long is the trip?", [piece("ferry", text)], reasoning=False)) == sorted(cited)
 
 
 @pytest.mark.parametrize("text", ["I don't have information on that.", "It costs a bundle of hay."])
