@@ -10,8 +10,9 @@ from tests.support.runs import Site
 
 __all__ = ["openai_server"]
 
-# Tests talk to servers on 127.0.0.1: the machine's proxies and HF_HUB_OFFLINE would keep them from it.
-for name in [name for name in os.environ if name.lower().endswith("_proxy") or name == "HF_HUB_OFFLINE"]:
+# Tests talk to servers on 127.0.0.1, which proxies and HF_HUB_OFFLINE would keep them from, and need no key.
+_UNSET = ("HF_HUB_OFFLINE", "OPENAI_API_KEY")
+for name in [name for name in os.environ if name.lower().endswith("_proxy") or name in _UNSET]:
     del os.environ[name]
 os.environ["NO_PROXY"] = "127.0.0.1"  # of macOS, too, whose proxies aren't in the environment
 

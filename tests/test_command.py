@@ -27,7 +27,6 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     return Site(tmp_path)
 
 

@@ -26,9 +26,8 @@ NOBODY = ["lm=openai", "lm.model=some-model", "lm.api_base=http://127.0.0.1:9/v1
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Go to an empty working directory, and take away the key."""
+    """Go to an empty working directory."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     yield
     assert not list(tmp_path.rglob("*.unfinished*")), "something is half-written"
 

@@ -29,18 +29,17 @@ class Judging(Site):
     program = COMMAND
 
     def __init__(self, folder: Path, dialogs: Sequence[Dialog] = ()) -> None:
-        folder.mkdir(exist_ok=True)
         super().__init__(folder)
         self.input = write_dialogs(
             folder / "in.jsonl", *(dialogs or [dialog(f"d{number}") for number in range(DIALOGS)])
         )
 
     def arguments(self, server: OpenAIServer, *more: str) -> list[str]:
-        """The command line; `more` comes last and so wins."""
+        """Return the command line; `more` comes last, so that it takes precedence."""
         return ["+judge=idk", f"input={self.input}", f"run_dir={self.run_dir}", *server.settings(), *more]
 
     def verdicts(self) -> list[list[list[dict[str, Any]]]]:
-        """The verdicts by dialog and turn."""
+        """Return the verdicts by dialog and turn."""
         return [[turn["verdicts"] for turn in dialog["turns"]] for dialog in self.dialogs()]
 
 
@@ -58,7 +57,6 @@ def judge(*arguments: str) -> Ended:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judging:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     return Judging(tmp_path)
 
 
@@ -474,13 +472,14 @@ def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_pa
     assert (figures["all"]["labels"], figures["all"]["mean"]) == ({"unjudged": 8}, None)
     assert (figures["all"]["conditioned"], figures["all"]["conditioned_turns"]) == (0.3333, 3)
 
-    # A judge that asks no model
-
     for name in ("answerability", "question_type", "needs_documents"):  # which say nothing about the answer's quality
         with OpenAIServer() as server:
             assert place.run(server, f"judge={name}", "fresh=true").code == 0
         (figures,) = place.summary()["judges"]
         assert (figures["all"]["conditioned"], figures["all"]["conditioned_turns"]) == (None, 0)
+
+
+# A judge that asks no model
 
 
 def test_a_judge_without_a_model_opens_none(place: Judging) -> None:

@@ -21,7 +21,6 @@ from tests.support.runs import command, kill, until
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluating:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     return Evaluating(tmp_path)
 
 
@@ -200,7 +199,6 @@ def test_killed_at_random_moments(
     chance = random.Random("evaluate")
     items = [item(task, f"{task}{number}") for task in tasks for number in range(2 * kills)]
     settings = (f"context={context}", "lm.concurrency=2", "judge.lm.concurrency=2")
-    (tmp_path / "calm").mkdir()
     with OpenAIServer(reply) as server:
         calm = Evaluating(tmp_path / "calm", items)
         assert calm.run(server, *settings).code == 0

@@ -22,8 +22,7 @@ from tests.support.runs import command
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answering:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def site(tmp_path: Path) -> Answering:
     return Answering(tmp_path)
 
 
