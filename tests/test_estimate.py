@@ -32,6 +32,13 @@ def row(done: Ended, label: str = "all") -> list[float]:
     return [float(number.replace(",", "")) for number in re.findall(r"\d[\d,.]*", line)]
 
 
+def money(done: Ended) -> float:
+    """Return the dollars of an estimate."""
+    assert done.code == 0, done.err
+    (found,) = re.findall(r"^money +\$([\d,.]+)", done.out, re.MULTILINE)
+    return float(found.replace(",", ""))
+
+
 def taken(site: Site) -> list[float]:
     tokens = site.summary()["tokens"]
     return [
@@ -169,9 +176,8 @@ def test_money_is_tokens_times_the_price_of_each_stages_model(
     done = estimate(site, openai_server, "dialogs=10", *others, "user.rewording=true", f"prices={prices}")
     stages = [row(done, stage) for stage in ("rewrite", "answer", "evidence")]
     assert row(done, "reword") and row(done, "ask")
-    money = sum(0.01 * computed + read * cached + 0.02 * completion for _, computed, cached, completion in stages)
-    (found,) = re.findall(r"^money +\$([\d,.]+)", done.out, re.MULTILINE)
-    assert float(found.replace(",", "")) == pytest.approx(money, rel=0.001)
+    expected = sum(0.01 * computed + read * cached + 0.02 * completion for _, computed, cached, completion in stages)
+    assert money(done) == pytest.approx(expected, rel=0.001)
 
 
 def test_litellms_prices_are_in_its_package(site: Site, openai_server: OpenAIServer) -> None:
@@ -181,12 +187,6 @@ def test_litellms_prices_are_in_its_package(site: Site, openai_server: OpenAISer
 
 
 JUDGE = ("judge.lm=openai", "judge.lm.model=gpt-4o")
-
-
-def money(done: Ended) -> float:
-    assert done.code == 0, done.err
-    (found,) = re.findall(r"^money +\$([\d,.]+)", done.out, re.MULTILINE)
-    return float(found.replace(",", ""))
 
 
 def test_models_without_a_price_are_left_out_and_named(site: Site, openai_server: OpenAIServer) -> None:

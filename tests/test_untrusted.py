@@ -102,14 +102,14 @@ def test_a_long_gap_in_a_tag_is_looked_through_once() -> None:
 
 
 def hostile() -> list[str]:
-    """Documents that all hold something nasty, and enough besides to make a dialog of."""
+    """Return documents that all hold something nasty, and enough besides to make a dialog of."""
     chance = random.Random(4)
     plain = [" ".join(words(chance, 120) for _ in range(8)) for _ in NASTY]
     return [f"{text}\n\n{made} {text}\n{text} {made[:50]}" for made, text in zip(plain, NASTY, strict=True)]
 
 
 def parroting(body: Body) -> dict[str, object]:
-    """Answers that repeat what stands in the documents, delimiters and all."""
+    """Return an answer that repeats what stands in the documents, delimiters and all."""
     place = sum(map(ord, prompt(body)[-400:]))
     return {"answer": f"It is so {place}. {NASTY[place % len(NASTY)]}", "facts": [NASTY[(place + 1) % len(NASTY)]]}
 

@@ -179,8 +179,7 @@ def test_a_worse_answer_has_a_lower_score(answer: str, evidence: Passage) -> Non
 def test_the_ledger_has_the_rest_with_its_cost_and_concurrency_changes_nothing(tmp_path: Path) -> None:
     chance, sites = random.Random(4), []
     for concurrency in (1, 8):
-        (folder := tmp_path / str(concurrency)).mkdir()
-        sites.append(Site(folder))
+        sites.append(Site(tmp_path / str(concurrency)))
         with OpenAIServer(delay_s=lambda _: chance.uniform(0, 0.02)) as server:
             done = sites[-1].run(server, "algorithm.candidates=3", "dialogs=2", f"lm.concurrency={concurrency}")
             assert done.code == 0, done.err

@@ -27,7 +27,6 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    (tmp_path / "target").mkdir()
     return Site(tmp_path / "target")
 
 

@@ -78,7 +78,7 @@ def stored(data: Path) -> dict[str, Any]:
 
 
 def values(evaluation: dict[str, Any]) -> dict[str, float]:
-    """A response's published metrics by name."""
+    """Return a response's published metrics by name."""
     kinds = ("system", "composite")
     found = evaluation["annotations"].items()
     return {name: by[kind]["value"] for name, by in found for kind in kinds if kind in by}

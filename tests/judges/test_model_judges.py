@@ -37,7 +37,7 @@ def judge(
     turns: tuple[Turn, ...] = SAID,
     passages: tuple[Passage, ...] = (TRAM, BUS),
 ) -> Verdict:
-    """The verdict on the last of `turns`."""
+    """Return the verdict on the last of `turns`."""
     model = replies if isinstance(replies, Scripted) else Scripted(judge=replies)
     return model.run(lambda: made("judging-model").judge(passages, turns[:-1], turns[-1]))
 

@@ -27,7 +27,7 @@ def first(query: str) -> str:
 
 @pytest.fixture(scope="module")
 def questions(data: Path) -> list[Question]:
-    """Those that people labelled; read once, since nothing changes them."""
+    """Return those that people labelled; read once, since nothing changes them."""
     corpus = human_corpus("mtrag", str(data / "mtrag"))
     return read_questions([found for found in corpus.dialogs() if isinstance(found, Dialog)])
 

@@ -262,7 +262,6 @@ def test_a_program_file_is_loaded_by_judges_and_runs(
     assert refused.code == 2 and "dspy_program (other content)" in refused.error
 
     openai_server.bodies.clear()
-    (tmp_path / "site").mkdir()
     site = Site(tmp_path / "site")
     assert site.run(openai_server, "dialogs=1", "algorithm=single", f"dspy_program={program}").code in (0, 1)
     prompts = [prompt(body) for body in openai_server.bodies]

@@ -39,7 +39,7 @@ INFO = DatasetInfo(
 
 
 def data_file(dataset: Path, split: str) -> Path:
-    """The file that holds a split."""
+    """Return the file that holds a split."""
     (file,) = dataset.glob(f"data/{split}-00000-of-00001-*.parquet")
     return file
 
@@ -49,7 +49,7 @@ def passage(number: int, text: str = "The ferry leaves at nine.", title: str = "
 
 
 def turn(number: int, label: Label | None = "correct", **changes: Any) -> Turn:
-    """A turn of Algorithm 1 with a verdict, or without one."""
+    """Return a turn of Algorithm 1 with a verdict, or without one."""
     name = "direct" if number == 1 else "follow_up"
     usual: dict[str, Any] = {"query": f"question {number}", "answer": f"answer {number} in words"}
     if label is not None:
@@ -164,7 +164,7 @@ def test_a_passage_cannot_end_itself() -> None:
 
 
 def made_dialogs(validation: bool = True) -> list[Dialog]:
-    """Both algorithms, every label, awkward text."""
+    """Return dialogs of both algorithms, with every label, awkward text."""
     return [
         dialog(turn(1), turn(2, "incorrect"), turn(3, "unjudged"), name="a"),
         dialog(
@@ -256,7 +256,7 @@ def test_the_card_has_the_statistics(tmp_path: Path) -> None:
 
 
 def read_card(folder: Path) -> tuple[dict[str, Any], str]:
-    """The metadata and the text of a card."""
+    """Return the metadata and the text of a card."""
     _, metadata, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     return yaml.safe_load(metadata), text
 

@@ -18,7 +18,7 @@ WORDS = [f"word{number}" for number in range(200)]
 
 
 def made(count: int, change: Callable[[bool, str], tuple[str, int]] = lambda hard, query: (query, 2)) -> list[Dialog]:
-    """Dialogs of one turn, a third of them unanswerable; `change` gives query and number of passages."""
+    """Return dialogs of one turn, a third of them unanswerable; `change` gives query and number of passages."""
     chance, dialogs = random.Random(1), []
     for number in range(count):
         hard = number % 3 == 0

@@ -1,3 +1,5 @@
+"""Question types, those that we ship and one's own, and the mixes of them."""
+
 import hashlib
 import itertools
 import re
