@@ -1,7 +1,6 @@
 """Columns of a pair: overlap, ranks of the evidence, difficulty."""
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import pytest
 from generator.common.language import Languages, load_language, use_languages
 from generator.corpora.library import Library
 from generator.dialogs.columns import difficulty, needs_documents, new_passages, overlap, rank_turns
-from generator.dialogs.focus import count_new_passages
 from generator.output.stats.statistics import evidence_covers
 from generator.retrievers.bm25 import Bm25, PassagePool
-from generator.schema import Document, Evidence, Passage, Turn, Verdict
-from tests.support.records import make_dialog, make_evidence, make_evidence_of, make_passage, make_turn
+from generator.schema import Document, Evidence, Turn, Verdict
+from tests.support.records import make_dialog, make_evidence_of, make_passage, make_turn
 
 TEXTS = {
     "ferry": "The ferry to Holm costs 60 crowns. Dogs travel free. The harbour kiosk sells tickets.",
@@ -129,22 +127,3 @@ def test_a_task_has_no_new_passages() -> None:
     dialog = make_dialog(first, second)
     assert new_passages(dialog, second) == 1
     assert new_passages(dialog.model_copy(update={"ended": "task"}), second) is None
-
-
-def test_new_passages_are_those_whose_text_no_earlier_evidence_shares() -> None:
-    def cut(name: str, document_id: str, start: int, end: int) -> Passage:
-        return Passage(id=name, document_id=document_id, text="t" * (end - start), start=start, end=end)
-
-    passages = (cut("a1", "a", 0, 9), cut("a2", "a", 5, 15), cut("a3", "a", 15, 20), cut("b", "b", 0, 9))
-
-    def count(*turns: Sequence[str]) -> list[int | None]:
-        made = [make_turn(number, evidence=make_evidence(*cited)) for number, cited in enumerate(turns, 1)]
-        return [count_new_passages(passages, made[:place], turn) for place, turn in enumerate(made)]
-
-    assert count(["a1"], ["a1"], ["a2"], ["a3", "a1"], ["a2", "b"], []) == [None, 0, 0, 1, 1, None]
-
-
-def test_edited_passages_of_a_document_share_no_text_since_their_offsets_are_their_own() -> None:
-    passages = [make_passage("a1", "The office opens."), make_passage("a2", "Ferries leave at nine.")]
-    first, second = (make_turn(place, evidence=make_evidence(f"a{place}")) for place in (1, 2))
-    assert count_new_passages(passages, [first], second) == 1

@@ -14,12 +14,10 @@ import pytest
 from generator.common.passages import count_tokens, sentences
 from generator.config.parts import build_choice
 from generator.corpora.library import Library
-from generator.dialogs.focus import FOCUS_CHARS, find_next_sentence
+from generator.dialogs.focus import FOCUS_CHARS
 from generator.dialogs.plan import Plan, Planner
-from generator.dialogs.prompt import Documents
-from generator.schema import Document, Passage, Turns
+from generator.schema import Document, Turns
 from taxonomy import PLAIN, Mix, TaskMix, Taxonomy, draw, load, load_users
-from tests.support.records import make_turn
 
 WORDS = ["harbour", "ferry", "crane", "pilot", "buoy", "anchor", "tide", "storm", "light", "quay", "rope", "sail"]
 FIRST = {"direct": 0.5, "comparative": 0.3, "unanswerable": 0.2}
@@ -164,23 +162,6 @@ def test_no_dialog_starts_from_a_list_of_headings(tmp_path: Path) -> None:
     documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
     for plan in plans(planner(documents, validation=0), 20):
         assert (told in plan.focus) == (plan.source.document_id == "d"), "what has nothing else is asked about it"
-
-
-def test_the_next_sentence_is_one_that_no_answer_rests_on() -> None:
-    title = "The new pool at Norton"
-    text = f"{title}\nThe pool opens at seven. Children pay half the price. Are dogs allowed? Dogs stay at the gate."
-    pool = Passage(id="pool", document_id="pool", title=title, text=text, start=0, end=len(text))
-    documents = Documents(passages=(pool,))
-    history = tuple(make_turn(number, evidence=documents.evidence([cited])) for number, cited in ((1, 2), (2, 3)))
-    one, two = history[:1], history
-    assert find_next_sentence((pool,), one, 1) == "Children pay half the price."
-    assert find_next_sentence((pool,), one, 2) == "Dogs stay at the gate.", "after a skipped turn"
-    assert find_next_sentence((pool,), (*two, make_turn(3, evidence=documents.evidence([5]))), 3) == ""
-    assert find_next_sentence((pool,), two, 2) == "Dogs stay at the gate."
-    assert find_next_sentence((), (), 0) == ""
-    code = "```sh\npool open children half price\n```"
-    mixed = pool.model_copy(update={"text": f"{code}\n\nThe pool opens at seven."})
-    assert {find_next_sentence((mixed,), (), place) for place in range(3)} == {"The pool opens at seven."}
 
 
 def test_no_question_starts_from_code(tmp_path: Path) -> None:

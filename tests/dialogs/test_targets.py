@@ -1,81 +1,21 @@
-"""`taxonomy=mtrag`: what is planned for each turn, how it is asked for, and how the outcome is labelled."""
+"""`taxonomy=mtrag`: how what is planned for a turn is asked for, and a run that measures what came of it."""
 
-import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from generator.config.choices import compose_choice
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.focus import choose_focus
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
-from generator.dialogs.relabel import relabel_turn
-from generator.schema import Evidence, QueryForm, Turn, Verdict
-from taxonomy import Mix, QuestionType, Target, Taxonomy, first_type, load, read_facets, turn_types
+from generator.schema import QueryForm
+from taxonomy import Target, read_facets
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.runs import Site, replying
 from tests.support.runs import turn as number_of
-from tests.support.scripted import KINDS, Scripted, Shelf, piece, said, task
+from tests.support.scripted import KINDS, Scripted, Shelf, piece, task
 
-SETTINGS = {key: value for key, value in compose_choice("taxonomy", "mtrag").items() if key != "_target_"}
 LINKS, AIMS = read_facets("multi_turn"), read_facets("answerability")
-
-
-def mtrag(**changes: object) -> Taxonomy:
-    return load(Mix.model_validate(SETTINGS | changes))
-
-
-def dialogs(taxonomy: Taxonomy, count: int, turns: int = 8, seed: int = 5) -> list[tuple[QuestionType, ...]]:
-    return [turn_types(taxonomy, seed, i, first_type(taxonomy, seed, i), turns) for i in range(count)]
-
-
-def plans(taxonomy: Taxonomy, count: int, turns: int = 8) -> list[list[Target]]:
-    return [[kind for kind in dialog if isinstance(kind, Target)] for dialog in dialogs(taxonomy, count, turns)]
-
-
-# --- what is planned
-
-
-def test_every_dimension_meets_its_shares() -> None:
-    made = plans(mtrag(), 500)
-    turns = [target for dialog in made for target in dialog]
-    later = [target for dialog in made for target in dialog[1:]]
-    aims = Counter(target.aim.name for target in turns if target.aim)
-    assert {name: count / len(turns) for name, count in aims.items()} == pytest.approx(
-        SETTINGS["answerability"], abs=0.002
-    )
-    links = Counter(target.multi_turn.name for target in later if target.multi_turn)
-    assert {name: count / len(later) for name, count in links.items()} == pytest.approx(
-        SETTINGS["multi_turn"], abs=0.002
-    )
-    assert sum(not target.standalone for target in later) / len(later) == pytest.approx(0.18, abs=0.002)
-    types = Counter(target.name for target in later)
-    shares = {name: types[name] / len(later) for name in SETTINGS["later"]}
-    assert shares == pytest.approx(SETTINGS["later"], abs=0.012), "a remark takes the place of some other type"
-    assert {t.multi_turn for t in (dialog[0] for dialog in made)} == {None}
-
-
-def test_what_asks_for_nothing_is_a_later_turn_and_no_question() -> None:
-    made = plans(mtrag(answerability={"answerable": 0.6, "conversational": 0.4}), 60, 5)
-    remarks = [(place, target) for dialog in made for place, target in enumerate(dialog) if target.is_conversational]
-    assert len(remarks) == pytest.approx(60 * 5 * 0.4, rel=0.05)
-    assert {target.name for _, target in remarks} == {"non-question"}
-    assert {place for place, _ in remarks} == {1, 2, 3, 4}
-
-
-def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:
-    shares = {"follow-up": 0.5, "clarification-of-intent": 0.25, "clarification-of-answer": 0.25}
-    for dialog in plans(mtrag(multi_turn=shares, non_standalone=0.5), 40, 9):
-        leaning = {target.multi_turn.kind for target in dialog[1:] if target.multi_turn and not target.standalone}
-        assert leaning == {"clarification"}
-        assert sum(not target.standalone for target in dialog[1:]) == 4
-        assert dialog[0].standalone is None
-
-
-# --- what is asked
 
 
 def target(
@@ -148,42 +88,6 @@ def test_a_remark_is_answered_with_courtesy_and_nothing_is_retrieved() -> None:
 # --- where later questions start
 
 
-def resting_on(*names: str) -> tuple[Turn, ...]:
-    turns = said(*[(f"question {number}", f"answer {number}") for number in range(len(names))])
-    evidence = [(Evidence(passage_id=piece(name).id, start=0, end=3, text="The"),) if name else () for name in names]
-    return tuple(turn.model_copy(update={"evidence": e}) for turn, e in zip(turns, evidence, strict=True))
-
-
-def start(shelf: Shelf, passages: Sequence[object], history: Sequence[Turn], place: int = 0) -> str:
-    return asyncio.run(choose_focus(shelf, 4, "train", passages, history, place or len(history)))  # type: ignore[arg-type]
-
-
-def test_a_later_question_starts_from_a_passage_that_no_answer_rests_on() -> None:
-    shelf = Shelf([])
-    assert start(shelf, (A, B), resting_on("pier")) == "Quay: The quay opened in May. It has a blue door."
-    assert shelf.asked == []
-
-
-def test_a_later_question_does_not_start_from_code() -> None:
-    code = B.model_copy(update={"text": "```sh\nopen the quay\n```\n\nThe quay opened in May."})
-    assert start(Shelf([]), (A, code), resting_on("pier")) == "Quay: The quay opened in May."
-
-
-def test_every_other_one_starts_from_a_neighbour_rather_of_another_document() -> None:
-    near = A.model_copy(update={"id": "pier:9", "text": "The pier is long."})
-    shelf = Shelf([[A.model_copy(update={"id": "copy"}), near, C]])
-    assert start(shelf, (A, B), resting_on("pier", "")).startswith("Mole: The mole opened")
-    assert shelf.asked == [("question 1 answer 1", 4, "train")]
-    assert start(Shelf([[A, near]]), (A, B), resting_on("pier", "")) == "Pier: The pier is long."
-
-
-def test_after_a_turn_that_was_lost_the_next_one_starts_elsewhere() -> None:
-    history = resting_on("pier")
-    assert start(Shelf([]), (A, B, C), history, 1).startswith("Mole: ")
-    assert start(Shelf([]), (A, B, C), history, 3).startswith("Mole: ")
-    assert start(Shelf([[A, piece("weir")]]), (A, B, C), history, 2).startswith("Weir: ")
-
-
 def test_the_start_stands_in_the_prompt_only_if_conversations_are_to_move() -> None:
     for moving in (True, False):
         model = Scripted(ask=asks("When did the pier open?", "Who built the quay?"))
@@ -201,49 +105,6 @@ def test_a_turn_on_passages_of_earlier_answers_is_begun_once_more(again: int, ke
     draft = multi(model, Shelf([[A, B], [A], [C], [B]]), [target(link=None), target()], moving=True)
     assert [turn.query for turn in draft.turns] == [questions[0], kept]
     assert len(model.of("ask")) == 3
-
-
-# --- the outcome
-
-
-def judged(found: str | None, says: str | None, own: str = "answerable") -> Turn:
-    labels = {"answerability": found, "idk": says, "question_type": "how-to+factoid"}
-    verdicts = tuple(
-        Verdict(judge=judge, label=label, explanation="", model="m", decides=False)
-        for judge, label in labels.items()
-        if label
-    )
-    (turn,) = said(("Why?", "Because."))
-    return relabel_turn(turn.model_copy(update={"answerability": own, "verdicts": verdicts}))
-
-
-CELLS = {
-    ("answerable", "no"): "answerable",
-    ("answerable", "partial"): "partial",
-    ("answerable", "yes"): None,
-    ("partial", "no"): None,
-    ("partial", "partial"): "partial",
-    ("partial", "yes"): None,
-    ("unanswerable", "no"): None,
-    ("unanswerable", "partial"): "partial",
-    ("unanswerable", "yes"): "unanswerable",
-}
-
-
-@pytest.mark.parametrize(("found", "says"), CELLS)
-def test_passages_and_answer_together_give_the_label(found: str, says: str) -> None:
-    turn, label = judged(found, says), CELLS[found, says]
-    assert turn.answerability == (label or found)
-    refused = [v for v in turn.verdicts if v.judge == "agreement"]
-    assert [v.label for v in refused] == ([] if label else ["incorrect"])
-    assert turn.question_type == "how-to+factoid"
-
-
-def test_a_judge_that_fails_changes_nothing() -> None:
-    assert judged("unjudged", "unjudged", "partial").answerability == "partial"
-    assert judged("unanswerable", "unjudged").answerability == "unanswerable"
-    assert judged("unjudged", "yes", "unanswerable").answerability == "unanswerable"
-    assert judged(None, None, "partial").answerability == "partial"
 
 
 # --- a whole run
@@ -285,14 +146,3 @@ def test_a_run_plans_measures_and_relabels(tmp_path: Path) -> None:
     assert (achieved["target"], achieved["turns"]) == (0.07, measured)
     assert summary["multi_turn_types"].keys() == {"follow-up", "clarification"}
     assert summary["question_types"]["factoid (first)"]["target"] == 0.28
-
-
-def test_in_plain_words_a_target_tells_its_type_and_what_else_it_is() -> None:
-    kind, keyword = KINDS["factoid"], KINDS["keyword"]
-    plain, target = kind.brief(), Target(**dict(kind), aim=AIMS["unanswerable"], multi_turn=LINKS["follow-up"])
-    assert kind.definition in plain and "It begins like" in plain and kind.steps[0] not in plain
-    assert kind.definition in target.brief() and AIMS["unanswerable"].definition in target.brief()
-    assert "It begins like" in target.brief()
-    assert not any("It begins like" in KINDS[name].brief() for name in ("follow-up", "non-question"))
-    assert keyword.steps[1] in keyword.brief(), "without beginnings, its steps show what it looks like"
-    assert (kind.expected, target.expected) == ("answerable", "unanswerable")

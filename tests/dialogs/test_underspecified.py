@@ -1,22 +1,18 @@
 """Underspecified turns: their readings, the question that leaves them open, the answer that asks, the turn after it."""
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from generator.config.choices import compose_choice
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
 from generator.dialogs.readings import find_readings, own_stems
-from generator.dialogs.relabel import relabel_turn
 from generator.dialogs.signatures import REJECTED
 from generator.dialogs.users import Asker
-from generator.schema import Passage, Verdict
-from taxonomy import Mix, QuestionType, Target, User, first_type, load, read_facets, turn_types
+from generator.schema import Passage
+from taxonomy import QuestionType, Target, User, read_facets
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.runs import Site, replying
 from tests.support.scripted import KINDS, Scripted, Shelf, piece, task
@@ -217,61 +213,6 @@ def test_without_the_turn_before_there_is_nothing_to_resolve() -> None:
     assert [rejected.reason for _, rejected in draft.skipped] == [
         "nothing to resolve: the underspecified turn before was skipped"
     ]
-
-
-def test_measured_labels_leave_an_underspecified_turn_what_it_is() -> None:
-    model = Scripted(ask=[QUESTION], answer=[{"answer": HEDGES}])
-    (turn,) = write(model, shelf(), [unclear()]).turns
-    labels = {"answerability": "underspecified", "idk": "yes", "question_type": "opinion"}
-    verdicts = tuple(
-        Verdict(judge=judge, label=label, explanation="", model="m", decides=False) for judge, label in labels.items()
-    )
-    labelled = relabel_turn(turn.model_copy(update={"verdicts": verdicts}))
-    assert (labelled.answerability, labelled.question_type) == ("underspecified", "opinion")
-    assert len(labelled.verdicts) == 3
-
-
-# --- the plan
-
-
-def test_the_plan_has_the_shares_of_the_paper() -> None:
-    settings = {key: value for key, value in compose_choice("taxonomy", "mtrag_un").items() if key != "_target_"}
-    taxonomy = load(Mix.model_validate(settings))
-    dialogs = [turn_types(taxonomy, 5, i, first_type(taxonomy, 5, i), 8) for i in range(400)]
-    made = [[kind for kind in dialog if isinstance(kind, Target)] for dialog in dialogs]
-    turns, later = [t for dialog in made for t in dialog], [t for dialog in made for t in dialog[1:]]
-    aims = Counter(target.aim.name for target in turns if target.aim)
-    assert (aims["partial"] + aims["unanswerable"]) / len(turns) == pytest.approx(0.28, abs=0.01)
-    assert aims["underspecified"] / len(turns) == pytest.approx(0.154, abs=0.01)
-    links = Counter(target.multi_turn.name for target in later if target.multi_turn)
-    unclear_answers = links["clarification-of-answer"] + links["clarification-of-intent"]
-    assert unclear_answers / len(later) == pytest.approx(0.15, abs=0.01)
-    assert sum(not target.standalone for target in later) / len(later) == pytest.approx(0.457, abs=0.01)
-    forms = Counter(target.form.name for target in turns if target.form)
-    assert sorted(forms) == sorted(FORMS)
-    assert min(forms.values()) > 0.8 * max(forms.values())
-    assert not any(dialog[-1].form for dialog in made), "the next turn resolves it"
-    for dialog in made:
-        for place, target in enumerate(dialog[:-1]):
-            assert (target.form is not None) == dialog[place + 1].resolves
-            assert not target.form or target.aim is AIM or target.aim == AIM
-        assert {target.aim.name for target in dialog if target.resolves and target.aim} <= {"answerable"}
-        assert all(target.standalone for target in dialog[1:] if target.form)
-
-
-@pytest.mark.parametrize(("share", "turns", "made"), [(0.5, 8, 0.5), (0.4, 5, 0.4), (0.7, 4, 0.5), (0.5, 1, 0)])
-def test_each_underspecified_turn_is_resolved_in_any_mix(share: float, turns: int, made: float) -> None:
-    settings = {key: value for key, value in compose_choice("taxonomy", "mtrag").items() if key != "_target_"}
-    kinds = {"answerable": 1 - share, "underspecified": share}
-    taxonomy = load(Mix.model_validate(settings | {"answerability": kinds}))
-    dialogs = [turn_types(taxonomy, 5, i, first_type(taxonomy, 5, i), turns) for i in range(100)]
-    unclear = [[isinstance(kind, Target) and kind.form is not None for kind in dialog] for dialog in dialogs]
-    assert sum(map(sum, unclear)) / (100 * turns) == pytest.approx(made, abs=0.03)
-    for dialog, is_unclear in zip(dialogs, unclear, strict=True):
-        follow = [isinstance(kind, Target) and kind.resolves for kind in (*dialog[1:], KINDS["direct"])]
-        assert follow == is_unclear
-        assert not any(one and other for one, other in pairwise(is_unclear))
-        assert not any(kind.checks for kind, is_open in zip(dialog, is_unclear, strict=True) if is_open), "it may ask"
 
 
 # --- a whole run

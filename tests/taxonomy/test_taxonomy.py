@@ -1,7 +1,5 @@
 """Question types, those that we ship and one's own, and the mixes of them."""
 
-import hashlib
-import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -11,9 +9,10 @@ import yaml
 
 from generator.config.choices import compose_choice
 from generator.config.conf_files import choices
+from generator.config.parts import build_choice
 from generator.errors import TaxonomyError
-from taxonomy import Mix, Taxonomy, first_type, load, read_types, turn_types
-from taxonomy.draw import BLOCK, later_types
+from taxonomy import Mix, Target, Taxonomy, first_type, load, read_facets, read_types
+from taxonomy.draw import BLOCK
 
 ROOT = Path(__file__).parents[2]
 FIRST = {"direct", "comparative", "aggregate", "unanswerable"}
@@ -55,13 +54,6 @@ def make(first: dict[str, float], later: dict[str, float] | None = None, path: P
     return load(Mix(name="m", path=path, first=first, later=later or {"follow-up": 1}))
 
 
-def shipped(name: str) -> Taxonomy:
-    return load(Mix(**{key: value for key, value in compose_choice("taxonomy", name).items() if key != "_target_"}))
-
-
-MIXED = shipped("mixed")
-
-
 # --- the types and mixes that we ship
 
 
@@ -92,9 +84,22 @@ def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> Non
     ), "a gap is nothing that a model could copy"
 
 
+def test_in_plain_words_a_target_tells_its_type_and_what_else_it_is() -> None:
+    kinds, unanswerable = read_types(), read_facets("answerability")["unanswerable"]
+    kind, keyword = kinds["factoid"], kinds["keyword"]
+    plain = kind.brief()
+    target = Target(**dict(kind), aim=unanswerable, multi_turn=read_facets("multi_turn")["follow-up"])
+    assert kind.definition in plain and "It begins like" in plain and kind.steps[0] not in plain
+    assert kind.definition in target.brief() and unanswerable.definition in target.brief()
+    assert "It begins like" in target.brief()
+    assert not any("It begins like" in kinds[name].brief() for name in ("follow-up", "non-question"))
+    assert keyword.steps[1] in keyword.brief(), "without beginnings, its steps show what it looks like"
+    assert (kind.expected, target.expected) == ("answerable", "unanswerable")
+
+
 @pytest.mark.parametrize("name", MIXES)
 def test_our_mixes_load(name: str) -> None:
-    taxonomy = shipped(name)
+    taxonomy = load(build_choice("taxonomy", name))
     assert taxonomy.name == name
     first, later = ({share.type.name for share in shares} for shares in (taxonomy.first, taxonomy.later))
     if name in ("mtrag", "mtrag_un"):
@@ -105,16 +110,6 @@ def test_our_mixes_load(name: str) -> None:
         assert (first, later) == (FIRST if name == "mixed" else {name}, LATER)
     elif name.startswith("lee2024_"):  # tests/config/test_experiments.py
         assert later == LATER
-
-
-def test_shipped_mixes_give_the_plans_of_the_runs_that_we_published() -> None:
-    def plans(name: str) -> list[list[str]]:
-        taxonomy = shipped(name)
-        firsts = [first_type(taxonomy, 7, index) for index in range(40)]
-        return [[t.name for t in turn_types(taxonomy, 7, index, first, 6)] for index, first in enumerate(firsts)]
-
-    digests = {name: hashlib.sha256(repr(plans(name)).encode()).hexdigest()[:8] for name in ("mixed", "mtrag")}
-    assert digests == {"mixed": "9a017f61", "mtrag": "ec1694ec"}
 
 
 def test_examples_can_be_kept_from_the_model() -> None:
@@ -246,31 +241,3 @@ def test_bad_weights_are_one_line(first: dict[str, float], later: dict[str, floa
     with pytest.raises(TaxonomyError) as caught:
         make(first, later)
     assert str(caught.value).startswith(message)
-
-
-# --- planning
-
-
-@pytest.mark.parametrize("shares", [(0.3, 0.3, 0.3, 0.1), (0.33, 0.34, 0.21, 0.12), (0.97, 0.01, 0.01, 0.01)])
-def test_first_types_meet_their_shares_in_every_block_and_every_prefix(shares: tuple[float, ...]) -> None:
-    targets = dict(zip(("direct", "comparative", "aggregate", "unanswerable"), shares, strict=True))
-    taxonomy = make(targets)
-    names = [first_type(taxonomy, 7, index).name for index in range(50 * BLOCK)]
-    blocks = [Counter(names[i : i + BLOCK]) for i in range(0, len(names), BLOCK)]
-    for name, share in targets.items():
-        assert all(abs(block[name] - BLOCK * share) < 1 for block in blocks)
-        seen = itertools.accumulate(n == name for n in names)
-        # Inside a block the order is random, so a prefix may hold a block's worth too many or too few of a type.
-        assert all(abs(count - i * share) < BLOCK * share + 4 for i, count in enumerate(seen, 1))
-        ends = itertools.accumulate(block[name] for block in blocks)
-        assert all(abs(count - i * BLOCK * share) < 4 for i, count in enumerate(ends, 1))
-
-
-@pytest.mark.parametrize("turns", [(1,), (2,), (3, 4, 5), (8,)])
-def test_later_types_meet_their_shares_over_dialogs_and_never_repeat_a_correction(turns: tuple[int, ...]) -> None:
-    dialogs = [[t.name for t in later_types(MIXED, 3, i, turns[i % len(turns)])] for i in range(300)]
-    total = sum(map(len, dialogs))
-    for s in MIXED.later:
-        assert sum(d.count(s.type.name) for d in dialogs) == pytest.approx(total * s.share, rel=0.03)
-        assert all(abs(d.count(s.type.name) - len(d) * s.share) < 1 for d in dialogs)
-    assert not any(pair == ("correction", "correction") for d in dialogs for pair in itertools.pairwise(d))

@@ -1,0 +1,84 @@
+"""Where a later question starts, and how many passages a turn adds."""
+
+import asyncio
+from collections.abc import Sequence
+
+from generator.dialogs.focus import choose_focus, count_new_passages, find_next_sentence
+from generator.dialogs.prompt import Documents
+from generator.schema import Evidence, Passage, Turn
+from tests.support.records import make_evidence, make_passage, make_turn
+from tests.support.scripted import Shelf, piece, said
+
+A, B, C = (piece(name) for name in ("pier", "quay", "mole"))
+
+
+def resting_on(*names: str) -> tuple[Turn, ...]:
+    turns = said(*[(f"question {number}", f"answer {number}") for number in range(len(names))])
+    evidence = [(Evidence(passage_id=piece(name).id, start=0, end=3, text="The"),) if name else () for name in names]
+    return tuple(turn.model_copy(update={"evidence": e}) for turn, e in zip(turns, evidence, strict=True))
+
+
+def start(shelf: Shelf, passages: Sequence[object], history: Sequence[Turn], place: int = 0) -> str:
+    return asyncio.run(choose_focus(shelf, 4, "train", passages, history, place or len(history)))  # type: ignore[arg-type]
+
+
+def test_a_later_question_starts_from_a_passage_that_no_answer_rests_on() -> None:
+    shelf = Shelf([])
+    assert start(shelf, (A, B), resting_on("pier")) == "Quay: The quay opened in May. It has a blue door."
+    assert shelf.asked == []
+
+
+def test_a_later_question_does_not_start_from_code() -> None:
+    code = B.model_copy(update={"text": "```sh\nopen the quay\n```\n\nThe quay opened in May."})
+    assert start(Shelf([]), (A, code), resting_on("pier")) == "Quay: The quay opened in May."
+
+
+def test_every_other_one_starts_from_a_neighbour_rather_of_another_document() -> None:
+    near = A.model_copy(update={"id": "pier:9", "text": "The pier is long."})
+    shelf = Shelf([[A.model_copy(update={"id": "copy"}), near, C]])
+    assert start(shelf, (A, B), resting_on("pier", "")).startswith("Mole: The mole opened")
+    assert shelf.asked == [("question 1 answer 1", 4, "train")]
+    assert start(Shelf([[A, near]]), (A, B), resting_on("pier", "")) == "Pier: The pier is long."
+
+
+def test_after_a_turn_that_was_lost_the_next_one_starts_elsewhere() -> None:
+    history = resting_on("pier")
+    assert start(Shelf([]), (A, B, C), history, 1).startswith("Mole: ")
+    assert start(Shelf([]), (A, B, C), history, 3).startswith("Mole: ")
+    assert start(Shelf([[A, piece("weir")]]), (A, B, C), history, 2).startswith("Weir: ")
+
+
+def test_the_next_sentence_is_one_that_no_answer_rests_on() -> None:
+    title = "The new pool at Norton"
+    text = f"{title}\nThe pool opens at seven. Children pay half the price. Are dogs allowed? Dogs stay at the gate."
+    pool = Passage(id="pool", document_id="pool", title=title, text=text, start=0, end=len(text))
+    documents = Documents(passages=(pool,))
+    history = tuple(make_turn(number, evidence=documents.evidence([cited])) for number, cited in ((1, 2), (2, 3)))
+    one, two = history[:1], history
+    assert find_next_sentence((pool,), one, 1) == "Children pay half the price."
+    assert find_next_sentence((pool,), one, 2) == "Dogs stay at the gate.", "after a skipped turn"
+    assert find_next_sentence((pool,), (*two, make_turn(3, evidence=documents.evidence([5]))), 3) == ""
+    assert find_next_sentence((pool,), two, 2) == "Dogs stay at the gate."
+    assert find_next_sentence((), (), 0) == ""
+    code = "```sh\npool open children half price\n```"
+    mixed = pool.model_copy(update={"text": f"{code}\n\nThe pool opens at seven."})
+    assert {find_next_sentence((mixed,), (), place) for place in range(3)} == {"The pool opens at seven."}
+
+
+def test_new_passages_are_those_whose_text_no_earlier_evidence_shares() -> None:
+    def cut(name: str, document_id: str, start: int, end: int) -> Passage:
+        return Passage(id=name, document_id=document_id, text="t" * (end - start), start=start, end=end)
+
+    passages = (cut("a1", "a", 0, 9), cut("a2", "a", 5, 15), cut("a3", "a", 15, 20), cut("b", "b", 0, 9))
+
+    def count(*turns: Sequence[str]) -> list[int | None]:
+        made = [make_turn(number, evidence=make_evidence(*cited)) for number, cited in enumerate(turns, 1)]
+        return [count_new_passages(passages, made[:place], turn) for place, turn in enumerate(made)]
+
+    assert count(["a1"], ["a1"], ["a2"], ["a3", "a1"], ["a2", "b"], []) == [None, 0, 0, 1, 1, None]
+
+
+def test_edited_passages_of_a_document_share_no_text_since_their_offsets_are_their_own() -> None:
+    passages = [make_passage("a1", "The office opens."), make_passage("a2", "Ferries leave at nine.")]
+    first, second = (make_turn(place, evidence=make_evidence(f"a{place}")) for place in (1, 2))
+    assert count_new_passages(passages, [first], second) == 1

@@ -1,0 +1,132 @@
+"""What is drawn for a plan: types, targets of `taxonomy=mtrag`, underspecified turns."""
+
+import hashlib
+import itertools
+from collections import Counter
+
+import pytest
+
+from generator.config.choices import compose_choice
+from generator.config.parts import build, build_choice
+from taxonomy import Mix, QuestionType, Target, Taxonomy, first_type, load, read_facets, turn_types
+from taxonomy.draw import BLOCK, later_types
+from tests.support.scripted import KINDS
+
+SETTINGS = compose_choice("taxonomy", "mtrag")
+MIXED = load(build_choice("taxonomy", "mixed"))
+
+
+def mtrag(**changes: object) -> Taxonomy:
+    return load(build("taxonomy", SETTINGS | changes))
+
+
+def dialogs(taxonomy: Taxonomy, count: int, turns: int = 8, seed: int = 5) -> list[tuple[QuestionType, ...]]:
+    return [turn_types(taxonomy, seed, i, first_type(taxonomy, seed, i), turns) for i in range(count)]
+
+
+def plans(taxonomy: Taxonomy, count: int, turns: int = 8) -> list[list[Target]]:
+    return [[kind for kind in dialog if isinstance(kind, Target)] for dialog in dialogs(taxonomy, count, turns)]
+
+
+def test_every_dimension_meets_its_shares() -> None:
+    made = plans(mtrag(), 500)
+    turns = [target for dialog in made for target in dialog]
+    later = [target for dialog in made for target in dialog[1:]]
+    aims = Counter(target.aim.name for target in turns if target.aim)
+    assert {name: count / len(turns) for name, count in aims.items()} == pytest.approx(
+        SETTINGS["answerability"], abs=0.002
+    )
+    links = Counter(target.multi_turn.name for target in later if target.multi_turn)
+    assert {name: count / len(later) for name, count in links.items()} == pytest.approx(
+        SETTINGS["multi_turn"], abs=0.002
+    )
+    assert sum(not target.standalone for target in later) / len(later) == pytest.approx(0.18, abs=0.002)
+    types = Counter(target.name for target in later)
+    shares = {name: types[name] / len(later) for name in SETTINGS["later"]}
+    assert shares == pytest.approx(SETTINGS["later"], abs=0.012), "a remark takes the place of some other type"
+    assert {t.multi_turn for t in (dialog[0] for dialog in made)} == {None}
+
+
+def test_what_asks_for_nothing_is_a_later_turn_and_no_question() -> None:
+    made = plans(mtrag(answerability={"answerable": 0.6, "conversational": 0.4}), 60, 5)
+    remarks = [(place, target) for dialog in made for place, target in enumerate(dialog) if target.is_conversational]
+    assert len(remarks) == pytest.approx(60 * 5 * 0.4, rel=0.05)
+    assert {target.name for _, target in remarks} == {"non-question"}
+    assert {place for place, _ in remarks} == {1, 2, 3, 4}
+
+
+def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:
+    shares = {"follow-up": 0.5, "clarification-of-intent": 0.25, "clarification-of-answer": 0.25}
+    for dialog in plans(mtrag(multi_turn=shares, non_standalone=0.5), 40, 9):
+        leaning = {target.multi_turn.kind for target in dialog[1:] if target.multi_turn and not target.standalone}
+        assert leaning == {"clarification"}
+        assert sum(not target.standalone for target in dialog[1:]) == 4
+        assert dialog[0].standalone is None
+
+
+def test_the_plan_has_the_shares_of_the_paper() -> None:
+    aim = read_facets("answerability")["underspecified"]
+    made = plans(load(build_choice("taxonomy", "mtrag_un")), 400)
+    turns, later = [t for dialog in made for t in dialog], [t for dialog in made for t in dialog[1:]]
+    aims = Counter(target.aim.name for target in turns if target.aim)
+    assert (aims["partial"] + aims["unanswerable"]) / len(turns) == pytest.approx(0.28, abs=0.01)
+    assert aims["underspecified"] / len(turns) == pytest.approx(0.154, abs=0.01)
+    links = Counter(target.multi_turn.name for target in later if target.multi_turn)
+    unclear_answers = links["clarification-of-answer"] + links["clarification-of-intent"]
+    assert unclear_answers / len(later) == pytest.approx(0.15, abs=0.01)
+    assert sum(not target.standalone for target in later) / len(later) == pytest.approx(0.457, abs=0.01)
+    forms = Counter(target.form.name for target in turns if target.form)
+    assert sorted(forms) == sorted(form.name for form in aim.forms)
+    assert min(forms.values()) > 0.8 * max(forms.values())
+    assert not any(dialog[-1].form for dialog in made), "the next turn resolves it"
+    for dialog in made:
+        for place, target in enumerate(dialog[:-1]):
+            assert (target.form is not None) == dialog[place + 1].resolves
+            assert not target.form or target.aim == aim
+        assert {target.aim.name for target in dialog if target.resolves and target.aim} <= {"answerable"}
+        assert all(target.standalone for target in dialog[1:] if target.form)
+
+
+@pytest.mark.parametrize(("share", "turns", "made"), [(0.5, 8, 0.5), (0.4, 5, 0.4), (0.7, 4, 0.5), (0.5, 1, 0)])
+def test_each_underspecified_turn_is_resolved_in_any_mix(share: float, turns: int, made: float) -> None:
+    planned = dialogs(mtrag(answerability={"answerable": 1 - share, "underspecified": share}), 100, turns)
+    unclear = [[isinstance(kind, Target) and kind.form is not None for kind in dialog] for dialog in planned]
+    assert sum(map(sum, unclear)) / (100 * turns) == pytest.approx(made, abs=0.03)
+    for dialog, is_unclear in zip(planned, unclear, strict=True):
+        follow = [isinstance(kind, Target) and kind.resolves for kind in (*dialog[1:], KINDS["direct"])]
+        assert follow == is_unclear
+        assert not any(one and other for one, other in itertools.pairwise(is_unclear))
+        assert not any(kind.checks for kind, is_open in zip(dialog, is_unclear, strict=True) if is_open), "it may ask"
+
+
+def test_shipped_mixes_give_the_plans_of_the_runs_that_we_published() -> None:
+    def names(name: str) -> list[list[str]]:
+        return [[t.name for t in each] for each in dialogs(load(build_choice("taxonomy", name)), 40, 6, seed=7)]
+
+    digests = {name: hashlib.sha256(repr(names(name)).encode()).hexdigest()[:8] for name in ("mixed", "mtrag")}
+    assert digests == {"mixed": "9a017f61", "mtrag": "ec1694ec"}
+
+
+@pytest.mark.parametrize("shares", [(0.3, 0.3, 0.3, 0.1), (0.33, 0.34, 0.21, 0.12), (0.97, 0.01, 0.01, 0.01)])
+def test_first_types_meet_their_shares_in_every_block_and_every_prefix(shares: tuple[float, ...]) -> None:
+    targets = dict(zip(("direct", "comparative", "aggregate", "unanswerable"), shares, strict=True))
+    taxonomy = load(Mix(name="m", first=targets, later={"follow-up": 1}))
+    names = [first_type(taxonomy, 7, index).name for index in range(50 * BLOCK)]
+    blocks = [Counter(names[i : i + BLOCK]) for i in range(0, len(names), BLOCK)]
+    for name, share in targets.items():
+        assert all(abs(block[name] - BLOCK * share) < 1 for block in blocks)
+        seen = itertools.accumulate(n == name for n in names)
+        # Inside a block the order is random, so a prefix may hold a block's worth too many or too few of a type.
+        assert all(abs(count - i * share) < BLOCK * share + 4 for i, count in enumerate(seen, 1))
+        ends = itertools.accumulate(block[name] for block in blocks)
+        assert all(abs(count - i * BLOCK * share) < 4 for i, count in enumerate(ends, 1))
+
+
+@pytest.mark.parametrize("turns", [(1,), (2,), (3, 4, 5), (8,)])
+def test_later_types_meet_their_shares_over_dialogs_and_never_repeat_a_correction(turns: tuple[int, ...]) -> None:
+    made = [[t.name for t in later_types(MIXED, 3, i, turns[i % len(turns)])] for i in range(300)]
+    total = sum(map(len, made))
+    for s in MIXED.later:
+        assert sum(d.count(s.type.name) for d in made) == pytest.approx(total * s.share, rel=0.03)
+        assert all(abs(d.count(s.type.name) - len(d) * s.share) < 1 for d in made)
+    assert not any(pair == ("correction", "correction") for d in made for pair in itertools.pairwise(d))
