@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from generator.dialogs.filter import check_columns, filter_pairs, list_judges, parse_filter
+from generator.dialogs.filter import Filter, check_columns, filter_pairs, list_judges, parse_filter
 from generator.errors import ConfigError
-from generator.schema import Evidence, Verdict
+from generator.schema import Evidence, Label, Verdict
 from judges.llm.idk import IdkJudge
 from judges.llm.needs_documents import NeedsDocumentsJudge
 from judges.llm.rl_f import FaithfulnessJudge
@@ -149,3 +149,23 @@ def test_judging_removes_no_pair(tmp_path: Path) -> None:
 
     done = command("judge=k_precision", f"input={tmp_path}", "judge.filter=k_precision>0.5", program=COMMAND)
     assert (done.code, "judge.filter: removes no pair here" in done.error) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept", "reasons"),
+    [
+        ("pairs", [1, 3, 4], ["judged incorrect"] * 2),
+        ("prefix", [1], ["judged incorrect", *["follows an incorrect answer"] * 2, "judged incorrect"]),
+        ("dialog", [], ["in a dialog", "judged incorrect", "in a dialog", "in a dialog", "judged incorrect"]),
+    ],
+)
+def test_filter(keep: Filter, kept: list[int], reasons: list[str]) -> None:
+    labels: list[Label | None] = ["correct", "incorrect", "unjudged", None, "incorrect"]
+    verdicts = [(WRONG.model_copy(update={"label": label}),) if label else () for label in labels]
+    judged = make_dialog(*(make_turn(number, verdicts=given) for number, given in enumerate(verdicts, start=1)))
+    turns, drops = filter_pairs(judged, keep)
+    assert [turn.turn for turn in turns] == kept
+    assert [drop.reason.removesuffix(" with an incorrect answer") for drop in drops] == reasons
+    assert {(drop.scope, drop.stage, drop.dialog_id) for drop in drops} == {("pair", "judge", "d")}
+    assert sorted([turn.turn for turn in turns] + [drop.turn or 0 for drop in drops]) == [1, 2, 3, 4, 5]
+    assert all(drop.text == f"A{drop.turn}." for drop in drops)
