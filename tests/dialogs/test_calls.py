@@ -1,12 +1,18 @@
 """Calls that fail: which stop the run, and which lose their turn only."""
 
+from typing import Any
+
+import dspy
 import pytest
 from dspy import lm15
 
-from generator.dialogs.calls import TOO_LONG
+from generator.dialogs.calls import TOO_LONG, use_model
 from generator.dialogs.steps import Answer
 from generator.errors import ModelError, Rejected
-from tests.support.scripted import KINDS, Scripted
+from generator.schema import Verdict
+from judges.llm.correctness import CorrectnessJudge
+from tests.support.records import make_passage
+from tests.support.scripted import KINDS, Scripted, said
 from tests.support.trams import BUS, TRAM, answer
 
 
@@ -63,3 +69,14 @@ def test_a_prompt_that_can_not_fit_is_not_sent() -> None:
 def test_a_bug_of_ours_is_no_drop() -> None:
     with pytest.raises(KeyError, match="bug"):
         answer(Scripted(answer=[KeyError("bug")]))
+
+
+def test_unusable_replies_are_in_the_trace() -> None:
+    judge, model, trace = CorrectnessJudge("m"), Scripted(judge=["no", "no"]), list[Any]()
+
+    async def attempt() -> Verdict:
+        with use_model(dspy.settings.lm, dspy.settings.adapter, trace):
+            return await judge.judge((make_passage("p", "It is."),), (), said(("When?", "In May."))[0])
+
+    assert model.run(attempt).label == "unjudged"
+    assert trace[0][0] is judge.predict and trace[0][2].unusable == "no"

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 import os
-import random
 import re
 import signal
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -15,26 +14,20 @@ from typing import Any
 import dspy
 import pytest
 
-from generator.dialogs.calls import use_model
-from generator.dialogs.dedup import Repetition
 from generator.dialogs.program_file import list_predictors, load_program
 from generator.dialogs.signatures import prompt_version
-from generator.dialogs.single import SingleDocumentDialog
-from generator.errors import ConfigError, ModelError
+from generator.errors import ModelError
 from generator.models.endpoints import Endpoint
 from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling
-from generator.optimization.card import compare
-from generator.optimization.data import Example, find_groups, split_examples
 from generator.optimization.run import Optimization, Reflection, run_optimization
-from generator.optimization.targets import AnswerTarget, AskTarget, Outcome, RewriteTarget, compare_queries
 from generator.optimize import COMMAND
-from generator.schema import Dialog, Passage, Usage, Verdict
+from generator.schema import Dialog, Usage, Verdict
 from judges.__main__ import COMMAND as judge
 from judges.llm.correctness import CorrectnessJudge
 from tests.support.openai_server import OpenAIServer, fill, prompt, status
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.runs import Site, command
-from tests.support.scripted import Scripted, said, task
+from tests.support.scripted import task
 
 BETTER = "Judge only by colours. A response that names another colour than the documents is incorrect."
 
@@ -269,29 +262,6 @@ def test_a_program_file_is_loaded_by_judges_and_runs(
     assert any(task(text).startswith("Judge only by colours, as under “correctness”.") for text in prompts)
 
 
-def test_a_file_with_a_step_changes_that_step_alone(tmp_path: Path) -> None:
-    program = SingleDocumentDialog(Repetition(0.8))
-    program.answer.predict.signature = program.answer.predict.signature.with_instructions("Answer as a ferryman.")
-    state = {"answer.predict": program.answer.predict.dump_state()}
-    (tmp_path / "program.json").write_text(json.dumps(state), encoding="utf-8")
-    other = SingleDocumentDialog(Repetition(0.8))
-    load_program(tmp_path / "program.json", list_predictors(other))
-    changed = {
-        name
-        for (name, one), two in zip(
-            SingleDocumentDialog(Repetition(0.8)).named_predictors(), other.predictors(), strict=True
-        )
-        if one.signature.instructions != two.signature.instructions
-    }
-    assert changed == {"answer.predict"}
-    with pytest.raises(ConfigError, match=r"judge\.correctness\.predict"):
-        load_program(tmp_path / "program.json", list_predictors(None, [CorrectnessJudge("m")]))
-    del state["answer.predict"]["signature"]["fields"][2]
-    (tmp_path / "program.json").write_text(json.dumps(state), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"program\.json: its prompt of answer\.predict has other fields"):
-        load_program(tmp_path / "program.json", list_predictors(other))
-
-
 BAD: dict[str, tuple[str, str]] = {
     "target": ("target=judge.wisdom", "target=judge.wisdom: unknown; choose from: answer,"),
     "scores": ("target=judge.rl_f", "gives no labels"),
@@ -371,26 +341,6 @@ def test_interrupted_it_stops_and_goes_on(last: int, data: Path) -> None:
     assert len(first.requests) + len(rest.requests) == len(whole.requests)
 
 
-# --- the parts
-
-
-def example(number: int, label: str, *keys: str) -> Example:
-    turn = make_turn(1)
-    return Example(str(number), "s", frozenset(keys or {str(number)}), (), (), turn, label)
-
-
-def test_no_document_is_on_two_sides() -> None:
-    chained = [example(n, "ab"[n % 2], f"d{n // 4}", f"d{n // 4 + n % 2 * 100}") for n in range(80)]
-    split = split_examples(chained, {"train": 8, "validation": 8, "held_out": 16}, seed=1)
-    assert [len(part) for part in split] == [8, 8, 16]
-    keys = [set().union(*(each.keys for each in part)) for part in split]
-    assert not (keys[0] & keys[1] or keys[0] & keys[2] or keys[1] & keys[2])
-    assert all(sum(each.label == "a" for each in part) == len(part) / 2 for part in split)
-    assert split == split_examples(chained, {"train": 8, "validation": 8, "held_out": 16}, seed=1)
-    joined = [example(0, "a", "x", "y"), example(1, "a", "y", "z"), example(2, "a", "z"), example(3, "a", "w")]
-    assert [len(group) for group in find_groups(joined)] == [3, 1]
-
-
 def test_where_everything_is_linked_the_first_documents_are_on_one_side(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
@@ -409,104 +359,3 @@ def test_where_everything_is_linked_the_first_documents_are_on_one_side(
     assert score["low"] < score["value"] < score["high"], "resampled by the first documents"
     refused = command(*usual, "held_out=100", f"run_dir={tmp_path / 'other'}", program=COMMAND)
     assert refused.code == 2 and "40 documents" in refused.error
-
-
-def test_a_split_takes_a_rare_label_from_as_many_documents_as_a_frequent_one() -> None:
-    chance = random.Random(0)
-    labels = ["rare" if chance.random() < 0.25 else "frequent" for _ in range(600)]
-    examples = [example(number, label, str(number // 4)) for number, label in enumerate(labels)]
-    split = split_examples(examples, {"train": 30, "validation": 30, "held_out": 60}, 0)
-    assert [len(find_groups(part)) for part in split] == [30, 30, 60]
-
-
-def test_a_split_takes_one_example_of_a_document_where_there_are_enough() -> None:
-    examples = [example(number, "", str(number // 5)) for number in range(50)]
-    for size, documents in ((4, 8), (16, 10)):
-        parts = split_examples(examples, {"train": 2, "validation": 2, "held_out": size}, 0)
-        assert [len(part) for part in parts] == [2, 2, size]
-        assert sum(len(find_groups(part)) for part in parts) == documents
-
-
-@pytest.mark.parametrize(
-    ("query", "score"),
-    [
-        ("When did Zappa's band disband?", 1),
-        ("When did they disband?", 0),  # as it was asked
-        ("When did Zappa and Mary disband?", 0.5),  # one of two right, one of two found
-        ("Zappa's band", 0),  # nothing is kept
-    ],
-)
-def test_a_query_is_compared_by_what_it_adds_and_keeps(query: str, score: float) -> None:
-    assert compare_queries("When did they disband?", query, "When did the band of Zappa disband?") == score
-
-
-def test_a_rewrite_that_cannot_be_read_scores_nothing() -> None:
-    target, passages = RewriteTarget(), (make_passage("p", "Zappa's band disbanded in 1969."),)
-    turn = make_turn(2, query="When did they disband?")
-    shown = Example("1", "s", frozenset({"d"}), passages, said(("Who led the band?", "Zappa.")), turn, "", "When?")
-    outcome = Scripted(rewrite=["no", "no"]).run(lambda: target.attempt(target.step, shown, ("terms",)))
-    assert outcome.score == 0 and "The reply was refused: " in outcome.feedback
-
-
-def test_intervals_are_over_documents_and_unjudged_is_wrong() -> None:
-    def outcomes(*labels: str) -> list[Outcome]:
-        return [Outcome(float(label == "a"), label, "") for label in labels]
-
-    examples = [example(n, "a", f"d{n // 5}") for n in range(10)]
-    found = compare(examples, outcomes(*"aaaaabbbbb"), outcomes(*"aaaaa", *["unjudged"] * 5), 0, True)
-    assert found["score"].before == found["score"].after, "two documents, one right"
-    assert (found["score"].before.low, found["score"].before.high) == (0, 1)
-    assert found["score"].verdict.startswith("not better") and found["score"].difference.value == 0
-    right, wrong = outcomes(*"a" * 10), outcomes(*"b" * 10)
-    assert compare(examples, wrong, right, 0, True)["score"].verdict.startswith("better")
-    assert compare(examples, right, wrong, 0, True)["score"].verdict.startswith("worse")
-
-
-def try_answer(reply: dict[str, Any], label: str = "", metrics: Sequence[str] = ("evidence",)) -> Outcome:
-    passage = Passage(id="p", document_id="d", text="The gate is of iron. It opened in 1954.", start=0, end=39)
-    target = AnswerTarget()
-    shown = Example("1", "s", frozenset({"d"}), (passage,), (), make_turn(1, query="What is the gate made of?"), label)
-    model = Scripted(answer=[reply] * 3)
-    return model.run(lambda: target.attempt(target.step, shown, metrics))
-
-
-def test_an_answer_is_scored_by_its_evidence_and_told_what_it_lacks() -> None:
-    good = {"answer": "It is made of iron.", "evidence": [1], "consistent": True, "answerability": "answerable"}
-    assert try_answer(good).score == 1
-    poor = try_answer(good | {"answer": "It is made of copper and of glass.", "evidence": [2]})
-    assert poor.score == 0 and "The evidence doesn't tell: " in poor.feedback and "copper" in poor.feedback
-    unknown = good | {"answer": "I don't have information on that.", "answerability": "unanswerable", "evidence": []}
-    assert [try_answer(unknown, label).score for label in ("unanswerable", "answerable", "")] == [1, 0, 0]
-    assert try_answer(good, "answerable", ("labels",)).score == 1
-    refused = try_answer(good | {"consistent": False, "consistency": "No."})
-    assert refused.score == 0 and "The reply was refused: " in refused.feedback
-
-
-@pytest.mark.parametrize(("refused", "score"), [([], 1), (["What do the documents say about the gate?"], 0.5)])
-def test_a_question_is_scored_by_the_attempts_that_it_needs(refused: list[str], score: float) -> None:
-    questions = [*refused, "What is the gate made of?"]
-    passage = Passage(id="p", document_id="d", text="The gate is of iron. It opened in 1954.", start=0, end=39)
-    target = AskTarget("ask_first", ["direct"])
-    shown = Example("1", "s", frozenset({"d"}), (passage,), (), make_turn(1), "")
-    good = {"can_ask": True, "consistent": True}
-    model, trace = Scripted(ask=[good | {"question": each} for each in questions]), list[Any]()
-
-    async def attempt() -> Outcome:
-        with use_model(dspy.settings.lm, dspy.settings.adapter, trace):
-            return await target.attempt(target.step, shown, ("checks",))
-
-    outcome = model.run(attempt)
-    assert len(trace) == len(questions)
-    assert outcome.score == score and questions[-1] in outcome.feedback
-    assert ("Refused before" in outcome.feedback) == (score < 1)
-
-
-def test_unusable_replies_are_in_the_trace() -> None:
-    judge, model, trace = CorrectnessJudge("m"), Scripted(judge=["no", "no"]), list[Any]()
-
-    async def attempt() -> Verdict:
-        with use_model(dspy.settings.lm, dspy.settings.adapter, trace):
-            return await judge.judge((make_passage("p", "It is."),), (), said(("When?", "In May."))[0])
-
-    assert model.run(attempt).label == "unjudged"
-    assert trace[0][0] is judge.predict and trace[0][2].unusable == "no"

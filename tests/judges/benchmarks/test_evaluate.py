@@ -273,3 +273,12 @@ def test_judgments_that_can_not_be_read_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "out").unlink()
     assert "score" in judgments(tmp_path, line | {"score": 11}).error
     assert "no file for the task 'ZZ'" in judgments(tmp_path, line | {"task": "ZZ"}).error
+
+
+def test_answers_of_mt_bench_101_are_judged_too(site: Evaluating, openai_server: OpenAIServer) -> None:
+    openai_server.responder = reply
+    answers = site.folder / "m.jsonl"
+    answers.write_text('{"id": "s", "turn": 2, "answer": "Sorry, 9 m."}\n')
+    assert site.run(openai_server, f"answers={answers}").code == 0
+    assert "Sorry, 9 m." in prompt(openai_server.bodies[0]) and len(openai_server.bodies) == 1
+    assert site.scores()["lacking"] == {"missing": 5}

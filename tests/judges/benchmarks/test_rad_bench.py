@@ -18,7 +18,7 @@ from judges.llm.task import read_rating
 from taxonomy import read_scenarios
 from tests.judges.benchmarks.evaluating import Evaluating, judged, judges, refused, reply, said
 from tests.judges.benchmarks.evaluating import judgments as aggregate
-from tests.support.openai_server import OpenAIServer, prompt
+from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_hits, make_passage, make_turn, write_json_lines
 from tests.support.runs import command
 
@@ -147,15 +147,6 @@ def test_answers_of_a_file_are_judged_in_place_of_asking(here: Path, openai_serv
     told = command("+benchmark=rad_bench", f"judgments={site.run_dir}", f"run_dir={here / 'told'}", program=COMMAND)
     assert told.code == 0 and len(openai_server.bodies) == calls
     assert json.loads((here / "told" / "scores.json").read_text())["models"] == scores["models"]
-
-
-def test_answers_of_mt_bench_101_are_judged_too(here: Path, openai_server: OpenAIServer) -> None:
-    openai_server.responder = reply
-    (here / "m.jsonl").write_text('{"id": "s", "turn": 2, "answer": "Sorry, 9 m."}\n')
-    site = Evaluating(here)
-    assert site.run(openai_server, f"answers={here / 'm.jsonl'}").code == 0
-    assert "Sorry, 9 m." in prompt(openai_server.bodies[0]) and len(openai_server.bodies) == 1
-    assert site.scores()["lacking"] == {"missing": 5}
 
 
 @pytest.fixture
