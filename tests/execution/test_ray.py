@@ -19,9 +19,8 @@ from generator.schema import Document
 from tests.support import openai_server as fake
 from tests.support.encoders import WordModel, word_model
 from tests.support.openai_server import Body, OpenAIServer, words
-from tests.support.runs import Site, replying, some
+from tests.support.runs import Site, replying, some, until
 from tests.support.tasks import reply
-from tests.test_resume import until
 
 __all__ = ["word_model"]
 
