@@ -88,6 +88,10 @@ def test_answers_after_both_kinds_of_history_are_scored_in_one_order(
         ("I give it [8].", None),
         ('{"explanation": "As in [[3]].", "score": 6}', 6),
         ('{"explanation": "As in [[3]].", "score": 12}', None),
+        ('```json\n{"explanation": "As in [[3]].", "score": 6', 6),
+        ('It quotes {"score": 3}, which is right. See [2].\nRating: [[8]]', 8),
+        ('It quotes {"score": 85}.\nRating: [[8]]', 8),
+        ('It is right. {"score": 8', 8),
         ("", None),
     ],
 )
