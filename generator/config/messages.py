@@ -83,6 +83,8 @@ def describe_hydra_error(error: Exception, command: str = "config") -> str:
     if isinstance(error, MissingConfigException):
         # A path or an address as the choice has slashes, too.
         group, name = re.findall(r"^((?:hydra/)?[^/]*)/?(.*)", str(error.missing_cfg_file))[0]
+        if text.startswith("Cannot find primary config") and group not in groups():
+            return f"-cn {error.missing_cfg_file}: no such file in conf/ or the folder of -cd"
         return describe_choice(group, name, error.options or choices(group))
     if isinstance(error, MissingMandatoryValue | InterpolationKeyError) and error.full_key:
         return f"{error.full_key}: has no value; give {error.full_key}=… on the command line"

@@ -123,6 +123,8 @@ WRONG = [
     ("--resolve", "--resolve belongs to --cfg job"),
     ("-m --cfg job", "only one of"),
     ("--config-dir nowhere", "nowhere"),
+    ("-cn nothere", "-cn nothere: no such file in conf/ or the folder of -cd"),
+    ("-cd . --config-name mine/nothere", "-cn mine/nothere: no such file"),
     ("nowhere.yaml", "nowhere.yaml: no such configuration file"),
     # files
     ("dspy_program=nowhere.json", "dspy_program=nowhere.json: no such file"),
