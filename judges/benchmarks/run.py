@@ -115,28 +115,28 @@ class EvaluationRun(Session[Result]):
             self.items, self.lacking = add_answers(
                 self.items, settings.answers, settings.model, self.benchmark, settings.contexts[0]
             )
-        self.items = draw_items(self.items, settings.items, settings.seed)
-        # Items that are answered already are judged as they are, others once for each context.
         self.answered = self.items[0].context is not None
-        self.plans: list[tuple[Dialog, Context]] = [
-            (item, context)
-            for item in self.items
-            for context in ([item.context] if item.context else settings.contexts)
-        ]
+        digest = hashlib.sha256("\n".join(item.model_dump_json() for item, _ in self._plan()).encode())
+        self.items = draw_items(self.items, settings.items, settings.seed)
+        self.plans = self._plan()
         endpoints = {**({} if self.answered else {"lm": settings.lm}), **settings.endpoints}
         rated = isinstance(self.benchmark, RatedBenchmark)
         asked = (RatingJudge("").signatures, RatingAdapter().rules) if rated else ((), "")
         self.version = prompt_version(*asked, *self.benchmark.prompts)
-        digest = hashlib.sha256("\n".join(item.model_dump_json() for item, _ in self.plans).encode())
         decided = {"benchmark": self.benchmark, **endpoints}
         self.identity = {
             **to_jsonable_python(dict(pair for name, part in decided.items() for pair in identify(name, part))),
             "context": list(dict.fromkeys(context for _, context in self.plans)),
             "input (content)": digest.hexdigest()[:16],
+            **({"items": settings.items} if settings.items else {}),
             "seed": settings.seed,
             "prompt_version": self.version,
             **hash_models(endpoints),
         }
+
+    def _plan(self) -> list[tuple[Dialog, Context]]:
+        """Return each item with its context if it is answered already, the others once for each context."""
+        return [(i, c) for i in self.items for c in ([i.context] if i.context else self.settings.contexts)]
 
     def is_finished(self, store: Store) -> bool:
         return store.attempted >= len(self.plans)

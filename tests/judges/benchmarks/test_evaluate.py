@@ -189,6 +189,9 @@ def test_a_drawn_sample_is_stratified_and_the_same_again(tmp_path: Path, openai_
     assert drawn[0] == drawn[1] != drawn[2]
     assert sorted(name[:2] for name in drawn[0]) == ["GR", "GR", "TS", "TS"]
     assert site.scores()["tasks"]["TS"]["low"] is not None
+    told = site.run(openai_server, "items=3", "seed=1").refused
+    assert "items (was 2, is 3)" in told and "input (other content)" not in told
+    assert "items (was 2, is unset)" in site.run(openai_server, "seed=1").refused
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
