@@ -207,7 +207,9 @@ class EvaluationRun(Session[Result]):
             "judge": [endpoint.model for endpoint in self.settings.endpoints.values()],
             "decoding": None if self.answered else sampling | {"max_tokens": self.settings.lm.max_tokens},
             "prompt_version": self.version,
-            **{name: counts[name] for name in ("dialogs", "answers", "without_answer", "empty", "truncated")},
+            **{name: counts[name] for name in ("dialogs", "answers", "without_answer")},
+            **({} if isinstance(self.benchmark, RatedBenchmark) else {"empty": counts["empty"]}),
+            "truncated": counts["truncated"],
             **({"lacking": self.lacking} if self.settings.answers else {}),
             "skipped": len(self.skipped),
             "lm_calls": usage.calls,
@@ -223,7 +225,7 @@ class EvaluationRun(Session[Result]):
         print(f"{scores['lm_calls']} calls, {scores['tokens']['prompt']} prompt tokens", flush=True)
         for reason, count in result.failures.items():
             note(f"{count} of {scores['answers']} answers lack a score: {reason}")
-        if scores["empty"]:
+        if scores.get("empty"):
             note(f"{scores['empty']} of {scores['answers']} answers are empty, and count as 0")
         if scores["truncated"]:
             note(f"{scores['truncated']} of {scores['answers']} answers were cut off; raise lm.max_tokens")

@@ -124,6 +124,7 @@ def test_what_fails_is_counted_apart_and_lowers_nothing(site: Evaluating, openai
     assert done.code == 0
     scores = site.scores()
     assert (scores["judged"], scores["unjudged"], scores["without_answer"]) == (3, 3, 2)
+    assert "empty" not in scores, "an answer that came empty has no rating either"
     assert scores["tasks"]["AR"]["score"] is None and scores["tasks"]["AR"]["unscored"] == 1
     assert scores["average"]["score"] == scores["tasks"]["SC"]["score"] == 6
     assert scores["reasons"]["no answer"] == 2
