@@ -28,6 +28,10 @@ def quote(text: str) -> str:
     return _SPACE.sub(" ", neutralize(text)).strip()
 
 
+def _quote_lines(text: str) -> str:
+    return "\n  ".join(neutralize(text).strip().splitlines())
+
+
 class Documents(Record):
     """The passages of a prompt, in order of first retrieval; sentences are numbered from 1 throughout."""
 
@@ -75,13 +79,19 @@ def said_in(turns: Iterable[Turn]) -> list[str]:
 
 
 class Conversation(Record):
-    """The turns so far; of a turn without an answer the question alone."""
+    """The turns so far; of a turn without an answer the question alone.
+
+    Attributes:
+        lines: show the lines of a text, not one line; the others than the first are indented, so none is like a turn.
+    """
 
     turns: tuple[Turn, ...] = ()
+    lines: bool = False
 
     def render(self) -> str:
         """Return the `<dialog>` section."""
-        lines = ["<dialog>"]
+        shown = _quote_lines if self.lines else quote
+        parts = ["<dialog>"]
         for t in self.turns:
-            lines += [f"User: {quote(t.query)}", *([f"Agent: {quote(t.answer)}"] if t.answer else ())]
-        return "\n".join([*lines, "</dialog>"])
+            parts += [f"User: {shown(t.query)}", *([f"Agent: {shown(t.answer)}"] if t.answer else ())]
+        return "\n".join([*parts, "</dialog>"])

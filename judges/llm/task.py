@@ -119,7 +119,7 @@ class RatingJudge(ModelJudge):
             "greedy",
             turn.turn,
             documents=Documents(passages=tuple(question.passages)),
-            dialog=Conversation(turns=tuple(question.history)),
+            dialog=Conversation(turns=tuple(question.history), lines=True),
             criteria=question.criteria,
             query=turn.query,
             reference=question.reference,
