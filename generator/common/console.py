@@ -12,6 +12,11 @@ def continues(fresh: bool) -> str:
     return f"the same command{' without fresh=true' if fresh else ''} continues"
 
 
+def count_noun(number: int, noun: str) -> str:
+    """Return a number with its noun, singular or plural."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def send_notes(sink: Callable[[str], None]) -> None:
     """Send the lines of this process elsewhere, where somebody reads them."""
     _sinks[:] = [sink]

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.corpora.base import FileCorpus, UserCorpus
 from generator.corpora.files import File, count_suffixes, list_files
 from generator.corpora.formats import FORMATS, READING, Reader, read_document, read_labels, read_restructured
@@ -51,7 +51,8 @@ class FolderCorpus(UserCorpus, FileCorpus):
         """Return what all corpora return, and report files of other types: documents may be read from the cache."""
         found = super().fingerprint()
         if others := [file for file in self._everything() if file.suffix not in self._formats]:
-            note(f"corpus.path={self.path}: skipped {len(others)} files of other types: {self._count(others)}")
+            files = count_noun(len(others), "file")
+            note(f"corpus.path={self.path}: skipped {files} of other types: {self._count(others)}")
         return found
 
     def _count(self, others: Sequence[File]) -> str:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from operator import attrgetter
 
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.models.corrections import LossCorrection, RateTrials
 from generator.schema import Usage
 
@@ -309,8 +309,9 @@ class Admission:
         if self._reported and (abs(room / self._reported - 1) < _NEWS or now - self._reported_at < _NEWS_S):
             return
         self._reported, self._reported_at = max(1, int(room)), now
+        dialogs = count_noun(self._reported * self._processes, "dialog")
         note(
-            f"{self._server}: room for {self._reported * self._processes} dialogs of {round(tokens, -2):,.0f} tokens; "
+            f"{self._server}: room for {dialogs} of {round(tokens, -2):,.0f} tokens; "
             f"{(self.under_way or self._peak) * self._processes} under way"
         )
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.corpora.files import list_files
 from generator.corpora.json_records import read_json_lines, require_record
 from generator.errors import CorpusError
@@ -37,7 +37,7 @@ def add_answers(
             f"answers={path}: no answer is to one of the {len(known)} dialogs of input; its first is to dialog {first}"
         )
     if others := len(answers.keys() - known):
-        note(f"answers={path}: left out the answers to {others} dialogs that the input doesn't have")
+        note(f"answers={path}: left out the answers to {count_noun(others, 'dialog')} that the input doesn't have")
     lacking = Counter[str]()
     answered = []
     for item in items:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
 
+from generator.common.console import count_noun
 from generator.schema import Record
 from judges.base import UNJUDGED
 from judges.people.annotations import Effort
@@ -98,11 +99,6 @@ def measure(judged: Judged, efforts: Sequence[Effort], sources: Sequence[str], s
         ),
         judges=tuple(_judges(judged, seed)),
     )
-
-
-def count_noun(number: int, noun: str) -> str:
-    """Return a number with its noun, singular or plural."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _line(name: str, items: set[str], judged: Judged, whole: bool) -> Line:

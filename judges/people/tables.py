@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from generator.common.console import count_noun
 from generator.output import markdown
 from generator.output.tables import ABSENT, cell, print_table
 from judges.people.annotations import Effort
 from judges.people.measures import CriterionAgreement, Estimate, JudgeAgreement
-from judges.people.report import HumanReport, Line, count_noun
+from judges.people.report import HumanReport, Line
 from taxonomy import Criterion
 
 _PAIRS, _MEAN = "Pairs of annotators", ", mean"

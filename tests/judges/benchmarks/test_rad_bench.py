@@ -134,7 +134,7 @@ def test_answers_of_a_file_are_judged_in_place_of_asking(here: Path, openai_serv
     answers = write_json_lines(here / "parrot.jsonl", *lines)
     done = site.run(openai_server, f"answers={answers}")
     assert done.code == 0 and all(map(judges, openai_server.bodies)) and len(openai_server.bodies) == 3
-    assert "left out the answers to 1 dialogs" in done.err
+    assert "left out the answers to 1 dialog that" in done.err
     scores = site.scores()
     assert (scores["model"], scores["without_answer"]) == ("parrot", 6)
     assert scores["lacking"] == {"$ERROR$": 1, "empty": 1, "missing": 4}
