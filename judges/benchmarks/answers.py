@@ -31,13 +31,17 @@ def add_answers(
     """
     answers = _read(path, benchmark)
     known = {item.id for item in items}
+    if not answers:
+        raise CorpusError(f"answers={path}: has no answers; give a file with a model's answers to input")
     if not known & answers.keys():
-        first = next(iter(answers), "none")
+        first = next(iter(answers))
         raise CorpusError(
             f"answers={path}: no answer is to one of the {len(known)} dialogs of input; its first is to dialog {first}"
         )
-    if others := len(answers.keys() - known):
-        note(f"answers={path}: left out the answers to {count_noun(others, 'dialog')} that the input doesn't have")
+    others = len(answers.keys() - known)
+    turns_beyond = sum(len(answers.get(item.id, {}).keys() - {t.turn for t in item.turns}) for item in items)
+    if left_out := [count_noun(n, noun) for n, noun in ((others, "dialog"), (turns_beyond, "turn")) if n]:
+        note(f"answers={path}: left out the answers to {' and '.join(left_out)} that the input doesn't have")
     lacking = Counter[str]()
     answered = []
     for item in items:

@@ -128,16 +128,16 @@ def test_answers_of_a_file_are_judged_in_place_of_asking(here: Path, openai_serv
     site = Scenarios(here, item("finance", "RR_finance_00"), item("finance", "RR_finance_01"), PLAN)
     lines = [
         {"question_id": "RR_finance_00", "model_id": "x", "choices": [{"index": 0, "turns": ["A", "$ERROR$", "C"]}]},
-        {"question_id": "RR_finance_01", "choices": [{"turns": ["D", " "]}]},
+        {"question_id": "RR_finance_01", "choices": [{"turns": ["D", " ", "", "E", "F"]}]},
         {"question_id": "RS_news_07", "choices": [{"turns": ["other"]}]},
     ]
     answers = write_json_lines(here / "parrot.jsonl", *lines)
     done = site.run(openai_server, f"answers={answers}")
     assert done.code == 0 and all(map(judges, openai_server.bodies)) and len(openai_server.bodies) == 3
-    assert "left out the answers to 1 dialog that" in done.err
+    assert "left out the answers to 1 dialog and 2 turns that" in done.err
     scores = site.scores()
     assert (scores["model"], scores["without_answer"]) == ("parrot", 6)
-    assert scores["lacking"] == {"$ERROR$": 1, "empty": 1, "missing": 4}
+    assert scores["lacking"] == {"$ERROR$": 1, "empty": 2, "missing": 3}
     found = scores["models"]["parrot"]
     assert (found["judged"], found["unjudged"], found["reasons"]) == (3, 6, {"no answer": 6})
     assert found["scenarios"]["travel"] is None and found["as_published"]["scenarios"]["travel"] == -1
@@ -219,6 +219,8 @@ def test_bad_input_is_one_line(here: Path) -> None:
     assert "a.jsonl:1: choices: Field required" in refused(Scenarios(here), f"answers={here / 'a.jsonl'}")
     (here / "a.jsonl").write_text('{"question_id": "RS_news_00", "choices": [{"turns": ["A"]}]}\n')
     assert "no answer is to one of the 1 dialogs" in refused(Scenarios(here), f"answers={here / 'a.jsonl'}")
+    (here / "a.jsonl").write_text("")
+    assert f"answers={here / 'a.jsonl'}: has no answers" in refused(Scenarios(here), f"answers={here / 'a.jsonl'}")
     assert "answers: give input=" in refused(Scenarios(here), "answers=a.jsonl", "input=null", "judgments=x")
 
 
