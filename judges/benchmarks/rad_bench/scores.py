@@ -16,6 +16,8 @@ from taxonomy.scenarios import QUESTIONS
 # The order of the paper's table 2; a user's own scenarios follow.
 ORDER = ("academic", "news", "education", "finance", "customer", "travel")
 _TWO = "{:.2f}"
+# The paper's abbreviations of the abilities.
+_SHORT = {"synthesis": "RS", "reasoning": "RR"}
 
 Interval = tuple[float, float] | None
 
@@ -123,6 +125,6 @@ def print_scores(models: Mapping[str, RadScores], scenarios: Mapping[str, Scenar
     print()
     abilities = dict.fromkeys(scenarios[name].ability for name in names)
     columns = [(ability, n) for ability in abilities for n in map(str, range(1, QUESTIONS + 1))]
-    heads = [f"{ability}\nturn {n}" for ability, n in columns]
+    heads = [f"{_SHORT[ability]} {n}" for ability, n in columns]
     rows = [[model, *(cell(scores.turns.get(a, {}).get(n), _TWO) for a, n in columns)] for model, scores in ranked]
     print_table(rows, ["", *heads], right=heads)

@@ -180,6 +180,7 @@ def test_published_judgments_add_up_to_the_published_averages(
         assert low < found["average"] < high
     assert models["breeze-7B-32k-instruct-v10"]["reasons"] == {"no rating": 1}
     assert [found["judged"] for found in models.values()].count(267) == 6
+    assert [done.out.count(f"\n{model} ") for model in models] == [3] * 7, "a name is broken at 80 columns"
 
 
 def mean(lines: list[dict[str, Any]], model: str, name: str, turn: int, least: int) -> float:
