@@ -54,8 +54,11 @@ def print_correlation(cfg: "DictConfig", job: object) -> None:
 
     settings: CorrelationSettings = validate(CorrelationSettings, "", plain(cfg))
     known, left_out = [], []
-    for line, row in read_rows(settings.input, (settings.x, settings.y)):
-        x, y = _number(row[settings.x]), _number(row[settings.y])
+    rows_read = read_rows(settings.input, (settings.x, settings.y))
+    head = settings.input.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
+    mark = "." if max(",;\t", key=head.count) == "," else ","  # a comma that separates no columns is a decimal one
+    for line, row in rows_read:
+        x, y = (_number(row[column].replace(mark, ".")) for column in (settings.x, settings.y))
         if x is None or y is None:
             left_out.append(next(iter(row.values())) or f"line {line}")
         else:

@@ -29,6 +29,19 @@ def test_both_correlations_of_the_rows_with_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "table",
+    [
+        "model;ours;theirs\na;7,5;1200\nb;6;1100,5\nc;5,5;1000\nd;;900\n",
+        "model\tours\ttheirs\na\t7,5\t1200\nb\t6\t1100,5\nc\t5,5\t1000\nd\t\t900\n",
+        'model,ours,theirs\na,7.5,1200\nb,6,1100.5\nc,5.5,1000\nd,5,"1,300"\n',
+    ],
+)
+def test_a_comma_is_a_decimal_one_where_it_separates_no_columns(table: str, tmp_path: Path) -> None:
+    out = correlate(tmp_path, "x=ours", "y=theirs", table=table).out
+    assert "1: d" in out and "Spearman  1.0000" in out
+
+
+@pytest.mark.parametrize(
     ("settings", "table", "message"),
     [
         (("x=our", "y=theirs"), TABLE, "has no column 'our' in its first row; it has model, ours, theirs, same"),
