@@ -20,6 +20,7 @@ from generator.common.language import IN_ENGLISH, use_languages
 from generator.common.passages import count_tokens
 from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.job import Job, RunFailed, load_named
+from generator.config.run_checks import TOKENS_PER_WORD, check_settings, check_users, size_window
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
 from generator.dialogs.calls import TOO_LONG
 from generator.dialogs.dedup import Deduplicator
@@ -39,7 +40,6 @@ from generator.output.outcome import closing_table
 from generator.output.progress import Display
 from generator.output.summary import Summary
 from generator.results import write_results
-from generator.run_checks import TOKENS_PER_WORD, check_settings, check_users, size_window
 from generator.schema import Drop
 from taxonomy import load as load_taxonomy
 from taxonomy import load_users

@@ -11,12 +11,12 @@ from omegaconf import DictConfig, OmegaConf
 from generator.__main__ import COMMAND
 from generator.command import CONF, help_text
 from generator.config.parts import build_choice, plain
+from generator.config.run_checks import size_window
 from generator.config.settings import hash_models, identity, load
 from generator.errors import ModelError
 from generator.execution.ray.executor import RaySettings
 from generator.finetune import COMMAND as FINETUNE
 from generator.models.embedded import EmbeddedEndpoint
-from generator.run_checks import size_window
 from judges.evaluate import COMMAND as EVALUATE
 from taxonomy import load as load_taxonomy
 from tests.support.runs import command
