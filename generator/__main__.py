@@ -1,6 +1,12 @@
-"""`python -m generator`: dialogs from documents."""
+"""`python -m generator`: dialogs from documents.
+
+The installed package has the command `grounded-dialogs`, all commands of this project under one name:
+`grounded-dialogs [setting=value ...]` is `python -m generator`, `grounded-dialogs report RUN` is
+`python -m generator.report RUN`, and `grounded-dialogs judges.review …` is `python -m judges.review …`.
+"""
 
 import sys
+from importlib import import_module
 
 from generator.command import GENERATOR_GROUPS, Command, run_command
 
@@ -22,6 +28,16 @@ COMMAND = Command(
     ),
     groups=GENERATOR_GROUPS,
 )
+_COMMANDS = ("estimate", "finetune", "human", "index", "optimize", "push", "report", "statistics")
+_OF_JUDGES = ("agreement", "correlation", "evaluate", "human", "retrieval", "review", "students")
+
+
+def main() -> int:
+    """Run the command line of `grounded-dialogs`, and return the exit code of the command that it names."""
+    modules = {name: f"generator.{name}" for name in _COMMANDS} | {"judges": "judges.__main__"}
+    modules |= {f"judges.{name}": f"judges.{name}" for name in _OF_JUDGES}
+    named = sys.argv[1:2] and sys.argv[1] in modules
+    return run_command(import_module(modules[sys.argv.pop(1)]).COMMAND if named else COMMAND)
 
 
 if __name__ == "__main__":

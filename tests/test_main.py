@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from generator.console import _COMMANDS, _OF_JUDGES, main
+from generator.__main__ import _COMMANDS, _OF_JUDGES, main
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Site, command
 
