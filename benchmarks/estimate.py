@@ -14,8 +14,8 @@ import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
 from generator.config.settings import load
+from generator.estimation.forecast import Size, Sizes, forecast
 from generator.execution.history import History, read_history
-from generator.forecast import Size, Sizes, forecast
 from generator.output.markdown import table
 from generator.run import Run
 from generator.schema import Usage

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from generator.config.job import Job
     from generator.config.settings import Settings
+    from generator.estimation.forecast import Forecast, Range, Sizes
     from generator.execution.history import History
-    from generator.forecast import Forecast, Range, Sizes
     from generator.models.endpoints import Endpoint
     from generator.output.prices import PriceTable
 
@@ -76,9 +76,9 @@ def estimate(cfg: "DictConfig", job: "Job") -> None:
     from generator.common.language import use_languages
     from generator.config.parts import plain, validate
     from generator.errors import ConfigError
+    from generator.estimation.forecast import Sizes, forecast
     from generator.execution.history import encode, read_history
     from generator.execution.session import run_session
-    from generator.forecast import Sizes, forecast
     from generator.run import Preview, load_run
 
     names = set(EstimateSettings.model_fields)
@@ -138,7 +138,7 @@ def _sizes_of(folder: "Path", otherwise: "Sizes") -> "Sizes":
     from generator.common.console import note
     from generator.config.settings import load
     from generator.errors import ConfigError, GroundedDialogsError, describe
-    from generator.forecast import Sizes
+    from generator.estimation.forecast import Sizes
     from generator.run import Run
 
     try:
@@ -236,7 +236,7 @@ def _show(
 
 
 def _sureness(found: "Forecast", measured: "History | None", folder: "Path") -> str:
-    from generator.forecast import CONFIDENCE
+    from generator.estimation.forecast import CONFIDENCE
 
     if measured is None:
         return "a guess, since nothing is measured: preview=5 or earlier_run=RUN measures"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from generator.estimate import COMMAND
-from generator.forecast import Forecast
+from generator.estimation.forecast import Forecast
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, prompt, status
 from tests.support.runs import Ended, Site, command, replying, some, stage, turn

@@ -99,7 +99,7 @@ class Forecast:
 @cache
 def guesses() -> Any:
     """Return what stands in for measurements."""
-    return json.loads(files("generator").joinpath("forecast.json").read_text(encoding="utf-8"))
+    return json.loads(files("generator.estimation").joinpath("forecast.json").read_text(encoding="utf-8"))
 
 
 class Sizes:

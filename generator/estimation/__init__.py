@@ -1,0 +1,1 @@
+"""Reckon what a run will take: calls, tokens, hours and money."""
