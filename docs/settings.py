@@ -38,7 +38,7 @@ COMMANDS = (
     (
         "python -m generator.estimate, beside those above",
         "estimate",
-        "generator.estimate:EstimateSettings",
+        "generator.estimation.settings:EstimateSettings",
     ),
     ("python -m generator.push", "push", "generator.push:PushSettings"),
     ("python -m generator.finetune", "finetune", "generator.training.settings:FinetuneSettings"),
