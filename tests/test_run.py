@@ -1,4 +1,4 @@
-"""What a run says before it begins."""
+"""Advise before a run begins."""
 
 import re
 

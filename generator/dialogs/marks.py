@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError, model_validator
 
+from generator.common.console import count_noun
 from generator.dialogs.columns import PERSON, is_person
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import ConfigError, describe
@@ -103,9 +104,9 @@ def human_verdicts(annotator: str, mark: Mark, decides: bool = True) -> Iterator
 
 
 def count_bare_notes(where: object, notes: Iterable[str], say: Callable[[str], None]) -> None:
-    """Say how many notes come without a judgement and so become no verdicts, if there are any."""
+    """Say how many notes come without a judgement and so are left out, if there are any."""
     if count := sum(map(bool, notes)):
-        say(f"{where}: {count} notes without keep, reject or a criterion become no verdicts")
+        say(f"{where}: left out {count_noun(count, 'note')} without keep, reject or a criterion")
 
 
 Marked = dict[str, tuple[Dialog, list[Drop]]]

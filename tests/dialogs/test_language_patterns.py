@@ -1,4 +1,4 @@
-"""What answers and later questions say, read in each language; `tests/data/languages` has sentences of two."""
+"""Read what answers and later questions say, in each language; `tests/data/languages` has sentences of two."""
 
 from collections.abc import Callable
 from pathlib import Path

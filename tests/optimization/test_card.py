@@ -1,4 +1,4 @@
-"""What a card makes of the scores before and after."""
+"""Judge the scores before and after an optimisation."""
 
 from generator.optimization.card import compare
 from generator.optimization.data import Example

@@ -1,4 +1,4 @@
-"""How each target scores a reply, and what it says of it."""
+"""Score a reply for each target, with its feedback."""
 
 from collections.abc import Sequence
 from typing import Any

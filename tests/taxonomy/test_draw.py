@@ -1,4 +1,4 @@
-"""What is drawn for a plan: types, targets of `taxonomy=mtrag`, underspecified turns."""
+"""Draw plans: types, targets of `taxonomy=mtrag`, underspecified turns."""
 
 import hashlib
 import itertools
