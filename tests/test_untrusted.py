@@ -58,7 +58,8 @@ def check_structure(shown: str) -> None:
         assert documents == ["<document", "</document"] * (len(documents) // 2) and rest == TAGS[3:]
     else:
         assert found == TAGS[4:], "a task may do without documents"
-    speakers = [line.partition(":")[0] for line in context[2].partition("</dialog>")[0].splitlines()]
+    spoken = context[2].partition("</dialog>")[0].splitlines()
+    speakers = [line.partition(":")[0] for line in spoken if not line.startswith("  ")]  # a line that goes on
     assert speakers == ["User", "Agent"] * (len(speakers) // 2)
     numbers = re.findall(r"^\[(\d+)\]", context[0], re.MULTILINE)
     assert numbers == [str(n + 1) for n in range(len(numbers))]

@@ -107,7 +107,7 @@ def test_searches_that_find_nothing_by_words_are_drops_and_no_more(site: Site) -
         return {"question": f"Zyzzyva qwrtz {body['seed']}?"} if some(body, 0.5) else {}
 
     with OpenAIServer(replying(ask=ask, rewrite=lambda body: {"query": "Zyzzyva qwrtz?"})) as model:
-        ended = site.run(model, "dialogs=4", "lm.concurrency=4")
+        ended = site.run(model, "dialogs=12", "lm.concurrency=4")
     assert ended.code == 0, ended.err
     site.check_ledger()
     assert site.summary()["dropped"]["retrieve"]["nothing found"] > 0
