@@ -34,7 +34,7 @@ def test_rejected_pairs_leave_the_dataset_and_stay_out(openai_server: OpenAIServ
     file = marks_of(site, rejected, {"dialog_id": dialog_id, "turn": 2, "note": "why?"})
     stored = site.run_dir / "config.yaml"  # as the report says; it doesn't start over
     marked = command(str(stored), f"marks={file}", program=generate)
-    assert marked.code == 0 and "1 notes without" in marked.err
+    assert marked.code == 0 and "1 note without" in marked.err
     site.check_ledger()
     assert len(site.rows()) == pairs - 1
     assert [(d["dialog_id"], d["turn"], d["stage"]) for d in site.drops() if d["scope"] == "pair"] == [
