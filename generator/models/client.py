@@ -19,7 +19,7 @@ from tenacity.retry import retry_if_exception
 
 from generator.common.concurrency import WaitNotes, backoff
 from generator.common.console import note
-from generator.common.sanitize import server_message
+from generator.common.sanitize import read_key, server_message
 from generator.errors import ModelError
 from generator.models.admission import Admission, capacity_of
 from generator.models.completions import BAD_ANSWER, ListedModel, read_completion, read_models
@@ -82,6 +82,9 @@ class HttpClient:
         self.model, self.max_tokens, self.context = endpoint.model, endpoint.max_tokens, endpoint.context
         self.billions = billions_named(self.model)
         self._endpoint, self._key_env, self._session = endpoint, key_env, session
+        key = read_key(key_env)
+        # Of each request: headers of a session go to a proxy, too.
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._setting = endpoint._setting
         self._backoff, self._wait_notes = backoff(endpoint.retry_wait_s), WaitNotes(_why)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
@@ -200,7 +203,8 @@ class HttpClient:
             return
         with suppress(*_CONNECTION_ERRORS):
             limit = aiohttp.ClientTimeout(total=_METRICS_S)
-            async with self._session.get(f"{self.api_base.removesuffix('/v1')}/metrics", timeout=limit) as response:
+            url = f"{self.api_base.removesuffix('/v1')}/metrics"
+            async with self._session.get(url, headers=self._headers, timeout=limit) as response:
                 text = await response.text() if response.status == 200 else ""
             self.admission.set_capacity(capacity_of(text), self.context)
 
@@ -291,7 +295,8 @@ class HttpClient:
 
     async def _send(self, url: str, body: bytes) -> bytes:
         try:
-            async with self._session.post(url, data=body, headers=_JSON, timeout=self._timeout) as response:
+            headers = _JSON | self._headers
+            async with self._session.post(url, data=body, headers=headers, timeout=self._timeout) as response:
                 content = await response.read()
         except _CONNECTION_ERRORS as error:
             failure = connection_error(url, error, self._endpoint.timeout_s, self._key_env)
@@ -372,9 +377,8 @@ class HttpClient:
         return status < 500
 
     async def _models(self) -> tuple[int, bytes]:
-        async with self._session.get(
-            f"{self.api_base}/models", timeout=aiohttp.ClientTimeout(total=_PROBE_S)
-        ) as response:
+        limit = aiohttp.ClientTimeout(total=_PROBE_S)
+        async with self._session.get(f"{self.api_base}/models", headers=self._headers, timeout=limit) as response:
             return response.status, await response.read()
 
 

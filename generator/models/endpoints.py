@@ -16,7 +16,6 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import to_json
 
 from generator.common.proxies import LOCAL_HOSTS, find_proxy
-from generator.common.sanitize import read_key
 from generator.errors import ModelError
 from generator.models.client import HttpClient, NoServer
 from generator.models.lm import ChatRequest, Clients, Sampling
@@ -130,13 +129,10 @@ class Endpoint(Record, ABC):
     @asynccontextmanager
     async def connected(self, api_base: str, key_env: str | None = None, share: int = 1) -> AsyncIterator[HttpClient]:
         """Open the client of one server after checking it; `share` is the number of servers that share the calls."""
-        key = read_key(key_env)
         _raise_file_limit(self.concurrency)
         # The client's limiter bounds the connections.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        proxy = find_proxy(api_base)
-        async with aiohttp.ClientSession(connector=connector, headers=headers, **proxy) as session:
+        async with aiohttp.ClientSession(connector=connector, **find_proxy(api_base)) as session:
             client = HttpClient(self, api_base, key_env, session, share)
             try:
                 await client.check()

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import resource
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -27,6 +29,26 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
         assert chat(proxy.endpoint(api_base="http://llm.test/v1")).text
         assert len(proxy.bodies) == 1
+
+
+def test_a_proxy_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_API_KEY", "s3cret-canary")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        ThreadPoolExecutor(1) as thread,
+        OpenAIServer() as server,
+    ):
+
+        def refuse() -> bytes:
+            with listener.accept()[0] as proxied:
+                received = proxied.recv(65536)
+                proxied.sendall(b"HTTP/1.1 502 Bad Gateway\r\n\r\n")
+                return received
+
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        received = thread.submit(refuse)
+        opening_error(server.endpoint(api_base="https://llm.test/v1"))
+        assert received.result().startswith(b"CONNECT llm.test:443") and b"s3cret" not in received.result()
 
 
 def test_top_p_is_sent_when_set_and_a_key_goes_into_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
