@@ -19,6 +19,7 @@ from tenacity.retry import retry_if_exception
 
 from generator.common.concurrency import WaitNotes, backoff
 from generator.common.console import note
+from generator.common.proxies import find_proxy
 from generator.common.sanitize import read_key, server_message
 from generator.errors import ModelError
 from generator.models.admission import Admission, capacity_of
@@ -152,10 +153,12 @@ class HttpClient:
         except _CONNECTION_ERRORS as error:
             timed_out = isinstance(error, TimeoutError)
             why = f"no response within {_PROBE_S} s" if timed_out else connection_cause(error, self._key_env)
-            raise NoServer(
-                f"no model server at {self.api_base} ({why}): start it, or set its address with "
-                f"{self._setting}.api_base"
-            ) from error
+            proxy = find_proxy(self.api_base).get("proxy")
+            where = f"{self.api_base}, asked by the proxy {proxy}" if proxy else self.api_base
+            remedy = f"start it, or set its address with {self._setting}.api_base"
+            if isinstance(error, aiohttp.ClientSSLError):
+                remedy = f"check {self._setting}.api_base; SSL_CERT_FILE names the certificate of your own authority"
+            raise NoServer(f"no model server at {where} ({why}): {remedy}") from error
         if status == 401:
             held = "was refused" if os.environ.get(self._key_env or "") else "is not set"
             raise ModelError(f"{self.api_base} requires an API key, and the one in {self._key_env} {held}")

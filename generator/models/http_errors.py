@@ -73,8 +73,8 @@ def connection_error(url: str, error: Exception, timeout_s: float, key_env: str 
 def connection_cause(error: Exception, key_env: str | None) -> str:
     """Return a network error in a few words, on one line and without the API key, which a server may repeat."""
     if isinstance(error, aiohttp.ClientConnectorError):
-        # asyncio replaces the system's message by one that leaves out the cause.
-        number = error.os_error.errno or 0
+        # asyncio replaces the system's message by one that leaves out the cause; TLS has numbers of its own.
+        number = 0 if isinstance(error, aiohttp.ClientSSLError) else error.os_error.errno or 0
         return os.strerror(number) if number > 0 else str(error.os_error.strerror or error.os_error)
     return server_message(str(error), key_env) or type(error).__name__
 

@@ -47,7 +47,8 @@ def test_a_proxy_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listener.getsockname()[1]}")
         received = thread.submit(refuse)
-        opening_error(server.endpoint(api_base="https://llm.test/v1"))
+        message = opening_error(server.endpoint(api_base="https://llm.test/v1"))
+        assert f"proxy http://127.0.0.1:{listener.getsockname()[1]}" in message
         assert received.result().startswith(b"CONNECT llm.test:443") and b"s3cret" not in received.result()
 
 
@@ -314,6 +315,12 @@ def test_a_server_without_the_model_or_the_api() -> None:
             opening_error(empty.endpoint(model="mine"))
             == f"{empty.url} lists no models: load mine in it, then try again"
         )
+
+
+def test_what_fails_of_a_secure_connection_is_named() -> None:
+    with OpenAIServer() as server:
+        message = opening_error(server.endpoint(api_base=server.url.replace("http:", "https:")))
+    assert "wrong version number" in message and "SSL_CERT_FILE" in message
 
 
 class Listing(OpenAIServer):

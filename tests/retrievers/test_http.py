@@ -261,3 +261,7 @@ def test_no_server_is_one_line(tmp_path: Path, site: Site) -> None:
     refused = command(*where, "retriever.url=http://127.0.0.1:9", program=lambda: run_command(COMMAND))
     assert refused.code == 2
     assert "connection failed" in refused.error
+    with SearchServer(lambda body: []) as server:
+        url = server.url.replace("http:", "https:")
+        refused = command(*where, f"retriever.url={url}", program=lambda: run_command(COMMAND))
+    assert "wrong version number" in refused.error
