@@ -382,6 +382,10 @@ class HttpClient:
     async def _models(self) -> tuple[int, bytes]:
         limit = aiohttp.ClientTimeout(total=_PROBE_S)
         async with self._session.get(f"{self.api_base}/models", headers=self._headers, timeout=limit) as response:
+            # Of a call that is redirected like this, the key gets lost, and often the prompt.
+            if response.history and response.url.origin() != response.history[0].url.origin():
+                place = server_message(str(response.url).removesuffix("/models"), self._key_env)
+                raise ModelError(f"{self.api_base} redirects to {place}: set {self._setting}.api_base to that address")
             return response.status, await response.read()
 
 

@@ -54,6 +54,8 @@ class HttpRetriever(RemoteRetriever):
         except (aiohttp.ClientError, OSError) as error:
             cause = connection_cause(error, settings.api_key_env)
             raise self.broken(cause, isinstance(error, aiohttp.ClientConnectorError)) from error
+        if response.method != "POST":  # as after a 301
+            raise SearchFailed(f"redirects to {response.url}; set retriever.url to that address")
         if response.status == 200:
             return content
         raise self.refused(response.status, content, response.headers)

@@ -323,6 +323,15 @@ def test_what_fails_of_a_secure_connection_is_named() -> None:
     assert "wrong version number" in message and "SSL_CERT_FILE" in message
 
 
+def test_a_server_that_has_moved_is_named_with_its_new_address() -> None:
+    class Moved(OpenAIServer):
+        async def _models(self, request: web.Request) -> web.Response:
+            raise web.HTTPMovedPermanently(f"{server.url}/models")
+
+    with OpenAIServer() as server, Moved() as moved:
+        assert f"redirects to {server.url}: set lm.api_base" in opening_error(moved.endpoint())
+
+
 class Listing(OpenAIServer):
     """A server that answers so when it is asked for its models."""
 

@@ -134,6 +134,7 @@ CASES: dict[str, tuple[Reply | None, int, str]] = {
     "asks to wait": ((429, "", {"Retry-After": "0.02"}), 3, "HTTP 429 .*the same command continues$"),
     "wants a key": ((401, "no hunter2hunter2", {}), 1, "RETRIEVER_API_KEY is not set"),
     "another address": ((404, {"detail": "Not Found"}, {}), 1, r"HTTP 404 .*Not Found.*check retriever\.url"),
+    "has moved": ((301, "", {"Location": "/elsewhere"}), 1, r"redirects to http.*/elsewhere; set retriever\.url"),
     "refuses": ((422, {"detail": "k is too large"}, {}), 1, "HTTP 422 .*k is too large"),
     "a page": ((200, "<html>", {}), 1, "not a reply to a search .*docs/retrieval.md"),
     "another shape": ((200, {"hits": []}, {}), 1, r"\(passages: Field required\)"),
