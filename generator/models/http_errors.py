@@ -16,11 +16,11 @@ from dspy import lm15
 
 from generator.common.sanitize import server_message
 
-# A prompt that doesn't fit, in the words of vLLM and OpenAI ("maximum context length"), newer vLLM ("maximum model
-# length") and llama.cpp ("available context size"); beside them OpenAI's code and llama.cpp's type.
+# A prompt that doesn't fit, in the words of vLLM, OpenAI, SGLang and LM Studio ("context length"), newer vLLM ("maximum
+# model length"), llama.cpp ("context size"), Anthropic ("prompt is too long") and Gemini ("input token count");
+# beside them OpenAI's code.
 _OVERFLOW = re.compile(
-    r"maximum (?:context|model) length|context length is only|context size|context_length_exceeded|exceed_context_size",
-    re.IGNORECASE,
+    r"context[ _](?:length|size)|maximum model length|prompt is too long|input token count", re.IGNORECASE
 )
 
 

@@ -17,6 +17,11 @@ from generator.models.http_errors import status_error
         "4096 tokens.",
         "The decoder prompt (length 5001) is longer than the maximum model length of 4096.",
         "request (6049 tokens) exceeds the available context size (4096 tokens), try increasing it",
+        "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
+        "The number of tokens to keep from the initial prompt is greater than the context length "
+        "(n_keep: 13055>= n_ctx: 4096).",
+        "prompt is too long: 216868 tokens > 200000 maximum",
+        "The input token count (40000) exceeds the maximum number of tokens allowed (32768).",
     ],
 )
 def test_an_overflow_is_known_by_its_words(message: str) -> None:
