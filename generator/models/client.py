@@ -60,7 +60,7 @@ class ServerDown(ServerGone):
 
 
 class NoServer(ModelError):
-    """Nothing answers at the address."""
+    """Nothing answers at the address, or what is starting or broken."""
 
 
 class HttpClient:
@@ -146,7 +146,7 @@ class HttpClient:
         """Check that the endpoint answers, accepts the key, and has the model with the context that is set.
 
         Raises:
-            ModelError: one of these fails; `NoServer` if it doesn't answer.
+            ModelError: one of these fails; `NoServer` if it doesn't answer, or with a failure of its own.
         """
         try:
             status, body = await self._models()
@@ -167,7 +167,8 @@ class HttpClient:
             return
         if status != 200:
             why = error_text(body, self._key_env)
-            raise ModelError(f"{self.api_base}/models answered HTTP {status}: {why}; try again when it is ready")
+            unready = NoServer if status >= 500 else ModelError
+            raise unready(f"{self.api_base}/models answered HTTP {status}: {why}; try again when it is ready")
         try:
             known = read_models(body)
         except BAD_ANSWER as error:

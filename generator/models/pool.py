@@ -37,7 +37,7 @@ class ServerPool:
         self._down_until: dict[HttpClient, float] = {}
         for client in clients:
             if client.missing:
-                self.mark_down(client)
+                self.mark_down(client, client.missing)
 
     def for_dialog(self, document: str) -> AbstractContextManager[Client]:
         """Return the client for the calls of one dialog."""
@@ -56,7 +56,7 @@ class ServerPool:
         """Return retries for as long as all servers are down."""
         return AsyncRetrying(stop=self._stop, wait=self._wait, retry=retry_if_exception_type(ServerDown), reraise=True)
 
-    def mark_down(self, client: HttpClient) -> bool:
+    def mark_down(self, client: HttpClient, why: Exception) -> bool:
         """Mark a server as down; return whether another one is up."""
         now = time.monotonic()
         new = now >= self._down_until.get(client, 0)
@@ -64,7 +64,7 @@ class ServerPool:
         others = any(now >= self._down_until.get(other, 0) for other in self.clients)
         if new:
             what = "its dialogs move to another one" if others else "no other one is up; waiting for one"
-            note(f"the model server {client.api_base} is down; {what}")
+            note(f"{str(why).partition('; ')[0]}; {what}")
         return others
 
 
@@ -84,9 +84,9 @@ class _MovingClient(DialogClient):
             server = self.server
             try:
                 return await super().chat(request)
-            except ServerGone:
+            except ServerGone as error:
                 failed += 1
-                if not self._pool.mark_down(server) or failed == len(self._pool.clients):
+                if not self._pool.mark_down(server, error) or failed == len(self._pool.clients):
                     raise
                 if server is self.server:  # otherwise another call has already moved the dialog
                     self.move(self._pool.choose(self._document))

@@ -7,9 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from generator.models import pool as module
 from generator.models.admission import Admission
+from generator.models.client import NoServer
 from generator.models.pool import ServerPool
 from tests.support.clients import asked, request
 from tests.support.openai_server import Body, OpenAIServer, prompt
@@ -55,12 +57,12 @@ def test_a_server_that_was_gone_is_asked_again(
     now = 100.0
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
     servers: Any = ServerPool([Named(1), Named(2)], retries=0, retry_wait_s=1)
-    first = servers.choose("a")
-    assert servers.mark_down(first)
+    first, why = servers.choose("a"), NoServer("no model server")
+    assert servers.mark_down(first, why)
     second = servers.choose("a")
     assert second is not first
     assert "move to another one" in capsys.readouterr().err
-    assert not servers.mark_down(second), "none is left"
+    assert not servers.mark_down(second, why), "none is left"
     assert "waiting for one" in capsys.readouterr().err
     now += 60
     assert servers.choose("a") is first
@@ -87,13 +89,24 @@ def test_servers_that_are_all_missing_and_one_listed_twice_are_named(tmp_path: P
         assert "lists a server twice" in ended.error
 
 
+class Starting(OpenAIServer):
+    """A server whose model isn't loaded yet."""
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": "Loading model"}}, status=503)
+
+
 @pytest.mark.parametrize("first", [True, False])
-def test_a_server_that_is_missing_at_the_start_is_down(first: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("starting", [True, False])
+def test_a_server_that_is_missing_at_the_start_is_down(first: bool, starting: bool, tmp_path: Path) -> None:
     site, other = Site(tmp_path / "one"), Site(tmp_path / "two")
-    with OpenAIServer(parameters=8_000_000_000) as one:
-        servers = ["http://127.0.0.1:1/v1", one.url] if first else [one.url, "http://127.0.0.1:1/v1"]
+    with OpenAIServer(parameters=8_000_000_000) as one, Starting() as two:
+        missing = two.url if starting else "http://127.0.0.1:1/v1"
+        servers = [missing, one.url] if first else [one.url, missing]
         ended = site.run(one, f"lm.api_base=[{','.join(servers)}]")
-        assert ended.code == 0 and "http://127.0.0.1:1/v1 is down" in ended.err
+        assert ended.code == 0
+        assert any(missing in line and line.endswith("move to another one") for line in ended.err.splitlines())
+        assert "Loading model" in ended.err or not starting
         assert other.run(one).code == 0
     assert site.data() == other.data()
 
