@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from generator.command import run_command
+from generator.common import concurrency
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.errors import RetrieverError
@@ -302,6 +303,20 @@ def test_a_search_that_is_rejected_temporarily_is_sent_again(server: Elasticsear
     assert asyncio.run(ask()) == [f"d{n}" for n in range(30)]
     sizes = [len(lines) // 2 for lines in server.asked("/_msearch")]
     assert sizes[1:] == [30, 1, 1], "only the one that was rejected is sent again"
+
+
+def test_a_wait_that_a_user_notices_is_explained(
+    server: ElasticsearchServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrency, "NOTICED_S", 0)
+    server.faults["/_bulk"] = [fake.status(503)]
+    retriever = opened(numbered(tmp_path, 30), server)
+    built = [line for line in capsys.readouterr().err.splitlines() if "next attempt in" in line]
+    server.faults["/_msearch"] = [fake.status(503)] * 2
+    assert found(retriever, "number7", k=1)
+    (searched,) = capsys.readouterr().err.splitlines()
+    for (line,), doing in ((built, "loading passages"), ([searched], "searching")):
+        assert f"{server.url}: 503" in line and doing in line and line.endswith("next attempt in 0 s")
 
 
 # Errors

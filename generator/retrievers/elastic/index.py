@@ -137,7 +137,7 @@ class Index:
             lambda client: body(client.options(ignore_status=404).indices.get_mapping(index=self.name)),
             fail_fast=True,
         )
-        if found.get("status") == 404:
+        if found.get("status") == 404 or not found:  # as of a name with a wildcard
             return None
         return next(iter(found.values()))["mappings"].get("_meta", {})
 

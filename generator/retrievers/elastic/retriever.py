@@ -158,6 +158,7 @@ class Elasticsearch(Ranker):
         self._encoder, self._encoding = encoder, threading.Lock()
         self._filters = split_filters(library, validation)
         self._batcher = Batcher(self._rank_batch, QUERIES, REQUESTS)
+        self._wait_notes = server.wait_notes("searching", settings.timeout_s)
 
     async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
         """Rank as `Ranker.rank`; with `bm25` alone, only passages that share a word with `query` are hits."""
@@ -169,6 +170,7 @@ class Elasticsearch(Ranker):
             retry=retry_if_exception(self._server.transient),
             stop=stop_after_attempt(settings.retries + 1),
             wait=backoff(settings.retry_wait_s),
+            before_sleep=self._wait_notes,
             reraise=True,
         )
         try:

@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_any, stop_when_event_set
 from tenacity.nap import sleep_using_event
 
-from generator.common.concurrency import backoff
+from generator.common.concurrency import WaitNotes, backoff
 from generator.common.sanitize import printable, read_key, without_secrets
 from generator.errors import RetrieverError, describe
 from generator.retrievers.base import Connection
@@ -159,6 +159,7 @@ class Server:
             ),
             stop=stop_any(stop_after_attempt(self.access.retries + 1), stop_when_event_set(self._given_up)),
             wait=backoff(self.access.retry_wait_s),
+            before_sleep=self.wait_notes(doing, self.access.build_timeout_s),
             sleep=sleep_using_event(self._given_up),
             reraise=True,
         )
@@ -166,6 +167,11 @@ class Server:
             return attempts(send, self._building)
         except Exception as error:
             raise self.explain(doing, error, self.access.build_timeout_s) from error
+
+    def wait_notes(self, doing: str, timeout_s: float) -> WaitNotes:
+        """Return what says why the server is waited for, in the words of `explain`."""
+        # Without the advice for when it has given up.
+        return WaitNotes(lambda error: str(self.explain(doing, error, timeout_s)).partition("; ")[0])
 
     def transient(self, error: BaseException) -> bool:
         """Return True if the same request may succeed later."""
