@@ -76,7 +76,11 @@ class SearchReply(BaseModel):
             ValueError: it is of another shape; one line that says where.
         """
         try:
-            return cls.model_validate_json(content)
+            # JSON escapes can hold lone surrogates, as of a passage that JavaScript has cut in an emoji.
+            whole = json.dumps(json.loads(content), ensure_ascii=False).encode(errors="replace")
+            return cls.model_validate_json(whole)
+        except RecursionError as error:
+            raise ValueError("the reply: too deeply nested") from error
         except ValidationError as error:
             problem = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, problem["loc"])) or "the reply"

@@ -101,6 +101,14 @@ def test_copies_are_found_in_their_split_alone(lib_with_copies: Library) -> None
             assert sorted(p.document_id for p in passages) == sorted(f"d{row}" for row in side.nonzero()[0])
 
 
+def test_a_reply_may_have_half_a_character_or_a_byte_order_mark(lib: Library) -> None:
+    with SearchServer(lambda body: []) as server:
+        retriever = opened(lib, server)
+        server.faults = [(200, "\ufeff" + json.dumps({"passages": [{"id": "a", "text": "Cut off \ud83d"}]}), {})]
+        (passage,) = search(retriever)
+    assert passage.text == "Cut off ?"
+
+
 def test_a_blank_passage_is_left_out_and_named_once(lib: Library, capsys: pytest.CaptureFixture[str]) -> None:
     with SearchServer(lambda body: [{"id": "scan-7", "text": " "}, *numbered(body)]) as server:
         retriever = opened(lib, server)
@@ -139,6 +147,7 @@ CASES: dict[str, tuple[Reply | None, int, str]] = {
     "a page": ((200, "<html>", {}), 1, "not a reply to a search .*docs/retrieval.md"),
     "another shape": ((200, {"hits": []}, {}), 1, r"\(passages: Field required\)"),
     "no text": ((200, {"passages": [{"id": "a"}]}, {}), 1, r"\(passages\.0\.text"),
+    "endless brackets": ((200, "[" * 100_000, {}), 1, "not a reply to a search .*deeply nested"),
     "an id of two lines": ((200, {"passages": [{"id": "a\nb", "text": "x"}]}, {}), 1, r"passages\.0\.id.*control"),
 }
 
