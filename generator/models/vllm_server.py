@@ -72,10 +72,12 @@ async def _ready(
     start = shown = time.monotonic()
     while not await _answers(session, address):
         if process.poll() is not None:
-            raise ModelError(
-                f"vLLM failed to start: {_log_line(log, failed=True)}; see its log {log}; {setting}.serve_python must "
-                "be the Python of an environment with vLLM (uv sync --inexact --extra vllm)"
-            )
+            line = _log_line(log, failed=True)
+            remedy = f"see its log {log}"
+            if re.search("No module named|No such file|Permission denied", line):
+                need = "must be the Python of an environment with vLLM (uv sync --inexact --extra vllm)"
+                remedy += f"; {setting}.serve_python {need}"
+            raise ModelError(f"vLLM failed to start: {line}; {remedy}")
         now = time.monotonic()
         if now - start > timeout_s:
             raise ModelError(

@@ -120,6 +120,7 @@ def test_a_server_that_does_not_start(tmp_path: Path) -> None:
     ended = site.go("lm.serve_args='--fail too-little-memory'")
     assert ended.code == 2
     assert "ValueError: too-little-memory" in ended.error and str(site.log) in ended.error
+    assert "serve_python" not in ended.error, "which it has"
     ended = site.go("lm.serve_args='--seconds 60'", "lm.serve_timeout_s=1")
     assert "lm.serve_timeout_s" in ended.error
     assert [path.name for path in site.run_dir.iterdir()] == [site.log.name]
