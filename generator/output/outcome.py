@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+from generator.common.console import count_noun
 from generator.models.admission import CACHE_CURE
 from generator.output.summary import Summary
 from generator.output.tables import cell, print_table
@@ -13,10 +14,12 @@ _Rows = Iterator[tuple[str, str]]
 
 def closing_table(summary: Summary) -> None:
     """Print the outcome of a run."""
-    rows = [("accepted", f"{summary.accepted} of {summary.attempted} attempted dialogs, {summary.pairs} pairs")]
+    attempted = f"{summary.accepted} of {count_noun(summary.attempted, 'attempted dialog')}"
+    rows = [("accepted", f"{attempted}, {count_noun(summary.pairs, 'pair')}")]
     rows += [*_losses(summary), *_worth(summary), *_shares(summary)]
     if summary.skipped:
-        rows.append(("skipped", f"{summary.skipped} documents that can't be read, listed in skipped.jsonl"))
+        skipped = f"{count_noun(summary.skipped, 'document')} that can't be read, listed in skipped.jsonl"
+        rows.append(("skipped", skipped))
     print_table([*rows, *_spent(summary), ("time", str(timedelta(seconds=int(summary.seconds))))])
 
 
@@ -38,7 +41,7 @@ def _losses(summary: Summary) -> _Rows:
 def _worth(summary: Summary) -> _Rows:
     if summary.unjudged_pairs:
         reason = next(iter(summary.unjudged), "")
-        unjudged = f"{summary.unjudged_pairs} of {summary.pairs} pairs, most often: {reason}"
+        unjudged = f"{summary.unjudged_pairs} of {count_noun(summary.pairs, 'pair')}, most often: {reason}"
         yield "unjudged", f"{unjudged}; python -m judges judges them again"
     if summary.evidence_covers is not None:
         yield "evidence", f"covers the answer of {summary.evidence_covers:.0%} of the pairs"
@@ -69,14 +72,14 @@ def _spent(summary: Summary) -> _Rows:
     if tokens.prompt:
         cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache"
         counted = f", {tokens.prompt} prompt tokens ({cached}), {tokens.completion} completion tokens"
-    yield "model", f"{summary.lm_calls} calls{counted}"
+    yield "model", f"{count_noun(summary.lm_calls, 'call')}{counted}"
     if (share := summary.cached_share).stages:
         yield "from the cache", ", ".join(f"{stage} {part:.0%}" for stage, part in share.stages.items())
         yield "over time", " ".join(cell(part, "{:.0%}") for part in share.over_time)
     if fell := share.collapsed:
         yield "warning", f"the cached share fell from {fell[0]:.0%} to {fell[1]:.0%}: {CACHE_CURE}"
     if (surplus := summary.surplus).dialogs:
-        begun = f"{surplus.dialogs} dialogs begun too many: {_spell(surplus)}"
+        begun = f"{count_noun(surplus.dialogs, 'dialog')} begun too many: {_spell(surplus)}"
         yield "surplus", f"{begun}; a higher dialogs=… uses them"
     costs = [f"{stage} {cost.calls:.1f} calls" for stage, cost in summary.pair_cost.items()]
     if tokens.prompt:
@@ -89,4 +92,4 @@ def _spent(summary: Summary) -> _Rows:
 
 
 def _spell(cost: Cost) -> str:
-    return f"{cost.calls} calls, {cost.prompt} prompt tokens, {cost.completion} completion tokens"
+    return f"{count_noun(cost.calls, 'call')}, {cost.prompt} prompt tokens, {cost.completion} completion tokens"

@@ -1,5 +1,7 @@
 """The progress of a run on a terminal or in a log."""
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -38,8 +40,8 @@ class _Bar(Progresses):
 class Display:
     """A progress bar on a terminal, with a dialog below it as it is being written: one until it ends, then another.
 
-    Elsewhere plain lines: the first dialogs as they are being written, and the counts, at most every ten seconds, at
-    the end, and after `SILENT_SECONDS` in which nothing else came.
+    Elsewhere, and in notebooks, plain lines: the first dialogs as they are being written, and the counts, at most every
+    ten seconds, at the end, and after `SILENT_SECONDS` in which nothing else came.
 
     Args:
         accepted, attempted, dialogs, completion: as in `Progress`, of the run so far.
@@ -51,8 +53,11 @@ class Display:
     ) -> None:
         self._verb, self._drops = verb, drops
         self._console = Console(stderr=True)
+        # Notebooks take the cursor for one that never moves up, and with FORCE_COLOR rich takes a log for a terminal.
+        terminal = sys.stderr.isatty() and "JPY_PARENT_PID" not in os.environ
+        self._redraws = terminal and self._console.is_interactive
         self._start = self._last_line = self._last_count = time.monotonic()
-        self._pending = ""
+        self._pending = self._counted = ""
         self._dialog, self._first, self._seen, self._logged = "", 0, set[tuple[int, str]](), 0
         self._ended = threading.Event()
         self._bar = _Bar(
@@ -60,7 +65,7 @@ class Display:
             BarColumn(bar_width=24),
             TextColumn("{task.description}"),
             console=self._console,
-            disable=not self._console.is_terminal,
+            disable=not self._redraws,
         )
         self._bar.rows = max(_Bar.rows, self._console.height // 2 - 2)  # few are longer than two lines
         self._before = self._now = Progress(accepted, attempted, dialogs, completion)
@@ -79,14 +84,14 @@ class Display:
 
     def __enter__(self) -> "Display":
         self._bar.start()
-        if not self._console.is_terminal:
+        if not self._redraws:
             threading.Thread(target=self._break_silence, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._bar.stop()
-        if self._pending:
+        if self._pending and self._count(self._now) != self._counted:
             self.note(self._pending)
 
     def note(self, text: str) -> None:
@@ -105,11 +110,11 @@ class Display:
         left = timedelta(seconds=missing * seconds // made) if made else "unknown"
         text = f"{self._count(progress)}  {speed:.0f} tokens/s  time left {left}"
         self._bar.update(self._task, completed=progress.accepted, description=text)
-        if self._console.is_terminal:
+        if self._redraws:
             return
         self._pending = text
         if time.monotonic() - self._last_count >= PLAIN_SECONDS:
-            self._last_count, self._pending = time.monotonic(), ""
+            self._last_count, self._pending, self._counted = time.monotonic(), "", self._count(progress)
             self.note(text)
 
     def show(self, step: Step) -> None:
@@ -127,7 +132,7 @@ class Display:
             self._dialog = ""
         line = _line(step)
         self._bar.shown = (*self._bar.shown, Text(line, _STYLES.get(step.kind, "")))
-        if not self._console.is_terminal and self._logged <= _LOGGED:
+        if not self._redraws and self._logged <= _LOGGED:
             self.note(line)
 
     def _break_silence(self) -> None:

@@ -1,5 +1,6 @@
 """What a person sees of a run: the dialog as it is written, and lines where there is no terminal."""
 
+import sys
 import threading
 import time
 
@@ -53,6 +54,30 @@ def test_a_dialog_that_was_joined_in_the_middle_goes_on_from_there(capsys: pytes
         and "For the school." in shown
         and "finished" in shown
     )
+
+
+@pytest.mark.parametrize(
+    ("tty", "variables"),
+    [(False, {"FORCE_COLOR": "1"}), (True, {"JPY_PARENT_PID": "1", "FORCE_COLOR": "1"}), (True, {"TERM": "dumb"})],
+    ids=["coloured log", "notebook", "dumb terminal"],
+)
+def test_what_cannot_redraw_gets_each_line_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tty: bool, variables: dict[str, str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: tty)
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with Display(0, 0, 2, 0) as display:
+        display.show(step("question", "When does it leave?"))
+        display.update(Progress(0, 0, 2, 0, running=1))
+        display._last_count -= progress.PLAIN_SECONDS
+        for _ in range(2):
+            display.update(Progress(2, 2, 2, 0))
+        shown = capsys.readouterr().err
+        assert shown.count("When does it leave?") == 1 and "\x1b[1A" not in shown
+    assert f"{shown}{capsys.readouterr().err}".count("2/2 accepted") == 1
 
 
 def test_a_log_of_many_dialogs_stays_short(capsys: pytest.CaptureFixture[str]) -> None:
