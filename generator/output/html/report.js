@@ -176,7 +176,7 @@ function row(entry, place) {
   const state = [...kind, marked ? `✎ ${marked}` : "", several ? runs[entry.run].name : "", entry.title].filter(Boolean).join(" · ");
   const node = el("div", { className: `row${entry.accepted ? "" : " dropped"}`, id: `row-${place}`,
     aria: { role: "option", "aria-selected": entry === current, "aria-posinset": place + 1, "aria-setsize": found.length } },
-    el("span", {}, turn ? turn.query : whole?.text.trim() || entry.id), el("small", { title: state }, state));
+    el("span", {}, turn ? turn.query : whole?.text.trim().replace(/^User: (.*)[^]*/, "$1") || entry.id), el("small", { title: state }, state));
   node.style.top = `${place * ROW}px`;
   node.addEventListener("click", () => show(entry).then(() => $("dialog").scrollIntoView({ block: "nearest" })));
   return node;
@@ -215,18 +215,20 @@ async function show(entry) {
     el("h2", {}, entry.title || (entry.accepted ? "Dialog" : "Dropped dialog"), " ", el("a", { href: link, title: "link to this dialog" }, el("small", {}, entry.id))),
     el("p", { className: "facts" }, facts.map(([name, value]) => `${name}: ${value}`).join(" · ")),
     entry.accepted && !entry.full ? el("p", { className: "note" }, "Its passages, hits and reasons are not in this file, which has a sample of them: see the overview.") : "",
-    ...rest.map(drop),
     ...entry.turns.map((turn, place) => turnOf(entry, turn, detail.turns[place])),
-    entry.accepted && form(entry, null) ? el("section", { className: "turn" }, el("h3", {}, "The dialog as a whole"), form(entry, null)) : "");
+    ...rest.map(drop),
+    entry.accepted && form(entry, null) ? el("section", { className: "turn whole" }, el("h3", {}, "The dialog as a whole"), form(entry, null)) : "");
   dim();
   $("dialog").scrollTop = 0;
   passages();
   draw();
-  $("dialog").querySelector(".turn:not(.miss)")?.scrollIntoView({ block: "nearest" });
+  const first = $("dialog").querySelector(".turn:not(.miss)");
+  if (first?.previousElementSibling?.matches(".turn")) first.scrollIntoView({ block: "nearest" });
 }
 
 function drop(each) {
-  return el("div", { className: "drop" }, el("b", {}, `Dropped ${each.scope}`), ` · ${each.stage}: ${each.reason}`,
+  const what = { dialog: "dialog", turn: `turn ${each.turn}` }[each.scope] ?? `${each.scope} of turn ${each.turn}`;
+  return el("div", { className: "drop" }, el("b", {}, `Dropped ${what}`), ` · ${each.stage}: ${each.reason}`,
     each.text ? el("pre", {}, each.text) : "");
 }
 

@@ -163,6 +163,34 @@ def test_turns_that_a_filter_does_not_find_are_dim_while_it_is_set(browser: Brow
     assert browser.texts(".turn.miss") == []
 
 
+def test_what_was_dropped_at_the_end_stands_there_and_a_small_window_cuts_no_heading(browser: Browser) -> None:
+    dialog = make_dialog(make_turn(1, verdicts=(WRONG,)), make_turn(2), id="kept")
+    text = "User: מתי חוזרת הסירה?\nAgent: בצהריים."
+    lost = [
+        Drop(dialog_id="kept", scope="turn", turn=3, stage="answer", reason="answers nothing", text="A lost turn"),
+        Drop(dialog_id="gone", scope="dialog", turn=1, stage="answer", reason="answers nothing", text=text),
+    ]
+    page = Browser(browser.driver, browser.downloads / "ends.html", browser.downloads)
+    write_report(page.report, [make_set("run", [dialog], lost)], read_criteria(), near_duplicates())
+    size = page.driver.get_window_size()
+    page.driver.set_window_size(820, 520)
+    try:
+        page.open("#dialog=kept")
+        page.shown("kept")
+        assert page.texts("#dialog .turn, #dialog .drop")[2].startswith("Dropped turn 3 · answer: answers nothing")
+        assert page.driver.execute_script("return document.getElementById('dialog').scrollTop") == 0
+        assert page.texts(".row.dropped span") == ["מתי חוזרת הסירה?"]
+        page.open("#overview")
+        page.driver.execute_script("for (const each of document.querySelectorAll('details')) each.open = true")
+        lines = """return [...document.querySelectorAll("td")].map(cell => {
+            const range = document.createRange();
+            range.selectNodeContents(cell);
+            return range.getClientRects().length; })"""
+        assert max(page.driver.execute_script(lines)) == 1, "a number is broken into two lines"
+    finally:
+        page.driver.set_window_size(size["width"], size["height"])
+
+
 def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) -> None:
     browser.open()
     browser.driver.execute_script("localStorage.clear()")
