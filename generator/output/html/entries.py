@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from generator.output.chat import kept_turns
 from generator.schema import TASK, Dialog, Drop, Record, Turn
 
 # Levels above give a twentieth less for twice the time.
@@ -125,7 +126,7 @@ def listed(run: int, dialog: Dialog, drops: Sequence[Drop] | None) -> Entry:
     dropped = {drop.turn for drop in drops if drop.scope == "pair"}
     first = next(iter(dialog.document_ids), "")
     title = next((p.title for p in dialog.passages if p.document_id == first and p.title), first)
-    own = {turn.turn for turn in dialog.own_turns}
+    own, pairs = ({turn.turn for turn in turns} for turns in (dialog.own_turns, kept_turns(dialog, None)))
     return Entry(
         run=run,
         id=dialog.id,
@@ -138,7 +139,7 @@ def listed(run: int, dialog: Dialog, drops: Sequence[Drop] | None) -> Entry:
         # A sample for people to judge names no model, and has no labels.
         turns=tuple(
             _listed_turn(
-                t, t.turn not in own, t.turn not in dropped if known and t.turn in own else None, not dialog.lm
+                t, t.turn not in own, t.turn not in dropped if known and t.turn in pairs else None, not dialog.lm
             )
             for t in dialog.turns
         ),

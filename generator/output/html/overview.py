@@ -73,7 +73,8 @@ def funnel(runs: Sequence[tuple[str, RunCounts]]) -> Iterator[Figure]:
             _Step("in the dataset", counts.pairs),
         ]
         unjudged = f"{counts.unjudged_pairs:,} pairs in the dataset are unjudged." if counts.unjudged_pairs else ""
-        yield _steps(f"From their pairs to the dataset{of}", "pairs", pairs, unjudged)
+        if pairs[0].number:
+            yield _steps(f"From their pairs to the dataset{of}", "pairs", pairs, unjudged)
     for of, counts in runs:
         if losses := _losses(counts.dropped_turns):
             text = "Beside the dialogs above: each left its dialog shorter than planned."

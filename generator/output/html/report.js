@@ -216,7 +216,7 @@ async function show(entry) {
     el("p", { className: "facts" }, facts.map(([name, value]) => `${name}: ${value}`).join(" · ")),
     entry.accepted && !entry.full ? el("p", { className: "note" }, "Its passages, hits and reasons are not in this file, which has a sample of them: see the overview.") : "",
     ...entry.turns.map((turn, place) => turnOf(entry, turn, detail.turns[place])),
-    ...rest.map(drop),
+    ...rest.sort((a, b) => (b.scope === "dialog") - (a.scope === "dialog")).map(drop),
     entry.accepted && form(entry, null) ? el("section", { className: "turn whole" }, el("h3", {}, "The dialog as a whole"), form(entry, null)) : "");
   dim();
   $("dialog").scrollTop = 0;

@@ -168,6 +168,7 @@ def test_what_was_dropped_at_the_end_stands_there_and_a_small_window_cuts_no_hea
     text = "User: מתי חוזרת הסירה?\nAgent: בצהריים."
     lost = [
         Drop(dialog_id="kept", scope="turn", turn=3, stage="answer", reason="answers nothing", text="A lost turn"),
+        Drop(dialog_id="gone", scope="candidate", turn=1, stage="ask", reason="asks nothing", text="It is late."),
         Drop(dialog_id="gone", scope="dialog", turn=1, stage="answer", reason="answers nothing", text=text),
     ]
     page = Browser(browser.driver, browser.downloads / "ends.html", browser.downloads)
@@ -180,6 +181,12 @@ def test_what_was_dropped_at_the_end_stands_there_and_a_small_window_cuts_no_hea
         assert page.texts("#dialog .turn, #dialog .drop")[2].startswith("Dropped turn 3 · answer: answers nothing")
         assert page.driver.execute_script("return document.getElementById('dialog').scrollTop") == 0
         assert page.texts(".row.dropped span") == ["מתי חוזרת הסירה?"]
+        page.open("#dialog=gone")
+        page.shown("gone")
+        assert [drop.partition(" ·")[0] for drop in page.texts(".drop")] == [
+            "Dropped dialog",
+            "Dropped candidate of turn 1",
+        ]
         page.open("#overview")
         page.driver.execute_script("for (const each of document.querySelectorAll('details')) each.open = true")
         lines = """return [...document.querySelectorAll("td")].map(cell => {

@@ -74,6 +74,12 @@ def test_a_large_report_holds_a_sample_and_says_so(tmp_path: Path) -> None:
     assert ">400<" in page  # what is counted is all of them
 
 
+def test_turns_without_a_reference_and_those_after_them_are_no_pairs(tmp_path: Path) -> None:
+    item = make_dialog(make_turn(1), make_turn(2, answer=""), make_turn(3), id="item")
+    page = write(tmp_path / "r.html", make_set("run", [item], []))
+    assert [turn["kept"] for turn in unpack(page)["entries"][0]["turns"]] == [True, None, None]
+
+
 def test_the_same_sets_give_the_same_bytes(tmp_path: Path) -> None:
     sets = make_set("a", dialogs(3)), make_set("b", dialogs(2))
     assert write(tmp_path / "1.html", *sets) == write(tmp_path / "2.html", *sets)
