@@ -51,7 +51,7 @@ def show(
         low, high = max(attempts.low, found.accepted), min(attempts.high, float(found.attempts.max()))
         attempts = attempts._replace(low=low, high=high)
     rows = [
-        ("dialogs", f"{found.accepted} accepted of {_spell(attempts, '{:,.0f}'.format)} attempted"),
+        ("dialogs", f"{found.accepted:,} accepted of {_spell(attempts, '{:,.0f}'.format)} attempted"),
         ("time", _time(found, measured, own, settings.lm.concurrency)),
         ("money", "unknown: the server doesn't report tokens" if untold else _money(found, usages, settings, prices)),
     ]
