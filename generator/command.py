@@ -116,6 +116,9 @@ def _run(command: Command | Mapping[str, Command], arguments: list[str]) -> int:
         folders = re.findall(r"^(?:-cd|--config-dir)[\n=](.+)$", "\n".join(arguments), re.MULTILINE)
         print(help_text(command, [Path(folder) for folder in folders]), flush=True)
         return 0
+    if command.positional and not arguments:
+        print(f"error: {command.positional}: is missing; usage: {command.usage[0]}", file=sys.stderr)
+        return 2
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
     # Until dialogs are made (`generator.common.interruption`), SIGTERM does what Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -211,4 +214,5 @@ def help_text(command: Command, folders: Sequence[Path] = ()) -> str:
 def _defaults(command: Command) -> dict[str, str]:
     """Return the plain settings of a command with their defaults, as its file in `conf/` has them."""
     text = (CONF / f"{command.primary}.yaml").read_text(encoding="utf-8")
-    return dict(re.findall(r"^(\w+): (\S.*)$", text, re.MULTILINE))
+    found = re.findall(r"^(\w+): (\S.*)$", text, re.MULTILINE)
+    return {name: "required" if value == "???" else value for name, value in found}

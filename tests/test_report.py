@@ -54,6 +54,11 @@ def test_rejected_pairs_leave_the_dataset_and_stay_out(openai_server: OpenAIServ
     assert site.data() == before
 
 
+def test_a_command_without_its_paths_says_how_it_is_called() -> None:
+    assert command(program=COMMAND).error.endswith(COMMAND.usage[0])
+    assert "paths: required" in command("--help", program=COMMAND).out
+
+
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
