@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from generator.common.sanitize import printable
+from generator.dialogs.columns import PERSON
 from generator.dialogs.filter import Filter, parse_filter
 from generator.output.chat import Row
 from generator.output.markdown import block, line, table
@@ -200,7 +201,9 @@ def _generated(info: DatasetInfo, statistics: Statistics, splits: Collection[Spl
     method = _METHODS[info.algorithm]
     if info.algorithm == "whole" and {name for name, _ in info.shares} == {_OUR_TASK}:
         method = method._replace(purpose=_PAIRS, citation=_LEE)
+    people = any(judge.startswith(PERSON) for judge in statistics.judges)
     return {
+        "checked": "; people judged some of the answers" if people else " or checked these answers",
         "grounding": "given only a topic" if info.topics else f"each grounded on {method.grounding}",
         "purpose": method.purpose,
         "split": ""

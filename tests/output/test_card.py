@@ -9,6 +9,7 @@ import yaml
 from generator.dialogs.filter import Filter
 from generator.output.card import Origin
 from generator.output.dataset import write_dataset
+from generator.schema import Verdict
 from tests.output.examples import INFO, data_file, dialog, made_dialogs, passage, turn
 
 
@@ -52,6 +53,13 @@ def test_card(tmp_path: Path) -> None:
     assert "Not for training" not in text
     write_dataset(made_dialogs(validation=False), tmp_path / "alone", INFO)
     assert "split by document" in text and "split by document" not in read_card(tmp_path / "alone")[1]
+
+
+def test_the_card_says_whether_people_judged_answers(tmp_path: Path) -> None:
+    mark = Verdict(judge="human:ada", label="correct", explanation="", model="")
+    for verdicts, said in ((), "No person asked these questions or checked"), ((mark,), "people judged some"):
+        write_dataset([dialog(turn(1, verdicts=verdicts))], tmp_path / "dataset", INFO)
+        assert said in read_card(tmp_path / "dataset")[1]
 
 
 @pytest.mark.parametrize("keep", ["pairs", "turn<9", "prefix and turn<9"])
