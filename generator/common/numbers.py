@@ -17,6 +17,7 @@ NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])(?:(?<!:){_CLOCK}|\d+(?:[.,]\d+)*)(?=
 _ITEM = re.compile(r"^\s*\d{1,2}[.)](?=\s)|(?<!\S)\(?\d{1,2}\)(?=\s)", re.MULTILINE)
 _INNER_ITEM = re.compile(r"(?<=\s)(\d{1,2})\.(?=\s)")
 _FRACTION = re.compile(r"(?:(?<![\d.,/])(\d{1,4})[ ]?)?(?:([½¼¾⅛⅜⅝⅞⅕⅖⅗⅘])|(?<![\d/])\b([1357])/([248])\b(?![/\d]))")
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")  # “٧:١٥” is 7:15, too
 _MAYBE_FRACTION = re.compile(r"[½¼¾⅛⅜⅝⅞⅕⅖⅗⅘/](?<!\D/)")  # much faster
 # “$11k”, “3.5M”, “€2bn”, “1.200 Mio.”
 _SCALED = re.compile(r"(?<![\d.,])(\d+(?:[.,]\d{3})*(?:[.,]\d{1,2})?)(?:(M|bn| ?[mM](?:io|rd))| ?([kKmMbB]|bn))\b")
@@ -46,12 +47,14 @@ _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 def write_plainly(text: str) -> str:
     """Return a text with numbers in one form.
 
-    `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30", "half past nine" and "halb zehn", `9:00` for "9 o'clock", `2.5` for
-    "2½" and "2 1/2", `11000` for "$11k", and `30 June 2024` for "2024-06-30" if it is clear which number is the month.
+    `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30", "٩:٣٠", "half past nine" and "halb zehn", `9:00` for "9 o'clock",
+    `2.5` for "2½" and "2 1/2", `11000` for "$11k", and `30 June 2024` for "2024-06-30" if it is clear which number is
+    the month.
     """
     if _MAYBE_FRACTION.search(text):
         text = _FRACTION.sub(_write_fraction, text)
     text = unicodedata.normalize("NFKC", text).replace("\u066b", ".").replace("\u066c", ",")  # the Arabic signs
+    text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
     text = _TOKENIZED.sub(r"\1,", text)
     if percent := dialog_language().pattern("percent"):
         text = percent.sub("%", text)  # “cent” is a number
@@ -133,8 +136,7 @@ def round_off(number: str) -> Iterator[str]:
 
 
 def write_digits(number: str) -> str:
-    """Return a number as `1200`, `2.5` or `9:30`, whatever its digits, signs and zeros are."""
-    number = "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in number)
+    """Return a number as `1200`, `2.5` or `9:30`, whatever its signs and zeros are."""
     if ":" in number:
         return number.lstrip("0").rjust(4, "0")
     whole, point, fraction = THOUSANDS.sub("", number).replace(",", ".").partition(".")
