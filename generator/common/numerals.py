@@ -10,6 +10,7 @@ from text_to_num import find_numbers
 from generator.common.language import Language, dialog_language
 
 _LANGUAGES = frozenset(("da", "de", "en", "es", "fr", "it", "nl", "pt"))
+_BELOW_100 = frozenset(map(str, range(2, 100)))
 _MOST_WORDS = 100_000
 
 
@@ -69,9 +70,15 @@ def find_numerals(tokens: Sequence[str]) -> Iterator[Numeral]:
         del places[:length]
 
 
-def knows_numerals() -> bool:
-    """Return True if numbers in words are known in the dialog's language."""
-    return bool(dialog_language().numbers) or dialog_language().code in _LANGUAGES
+def may_be_spelt_out(number: str) -> bool:
+    """Return True for a number below 100 where the dialog's language has words for it that aren't known.
+
+    Japanese and Chinese texts mostly have digits, so that a few words are enough.
+    """
+    language = dialog_language()
+    listed = {*language.numbers.values()}
+    known = language.code in _LANGUAGES or (listed >= _BELOW_100 if language.spaced else bool(listed))
+    return not known and number.isdigit() and len(number) <= 2
 
 
 def digits_of(words: Iterable[str]) -> Iterator[str | None]:

@@ -12,6 +12,7 @@ from math import log
 from typing import NamedTuple
 
 from generator.common.language import dialog_language, languages
+from generator.common.numerals import may_be_spelt_out
 from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
@@ -57,7 +58,7 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
         said: what the answer needn't prove: the question first, then what was said before it and titles.
     """
     claims = _QUESTION.sub("", drop_refusals(drop_closings(drop_requests(answer))))
-    terms = read_terms(claims)
+    terms = [term for term in read_terms(claims) if term.kind != "number" or not may_be_spelt_out(term.key)]
     have = set[str]().union(*(term_keys(text) for text in evidence))
     if not terms:
         asked = {term.key for term in read_terms(said[0])}
@@ -93,6 +94,8 @@ def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Tur
 
 def support_of(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Support:
     """Return how far a turn's evidence covers its answer, whoever wrote it."""
+    if refuses_unread(turn):
+        return Support(True, 1.0, ())
     return measure_support(turn.answer, list_said(turn.query, history, passages), list_told(turn.evidence, passages))
 
 
@@ -111,6 +114,12 @@ def find_untold(answer: str, question: str, history: Sequence[Turn], passages: S
         return None
     support = measure_support(answer, list_said(question, history, passages), [p.titled for p in passages])
     return None if support.covered else f"says what isn't told: leave out “{'”, “'.join(support.missing) or answer}”"
+
+
+def refuses_unread(turn: Turn) -> bool:
+    """Return True if an answer refuses by its model's word and cites nothing, where no pattern tells refusals."""
+    known = dialog_language().pattern("refusal") is not None
+    return turn.answerability == "unanswerable" and not turn.evidence and not known
 
 
 def _is_generated(turn: Turn) -> bool:

@@ -16,6 +16,7 @@ from generator.dialogs.evidence import (
     list_told,
     measure_support,
     rank_sentences,
+    refuses_unread,
 )
 from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.errors import Rejected
@@ -35,7 +36,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     Args:
         predict: of `ChooseEvidence`.
     """
-    if languages().differ:  # no words can be compared
+    if languages().differ or refuses_unread(turn):  # no words can be compared, or nothing is claimed
         return turn
     said, told = list_said(turn.query, history, documents.passages), list_whole(documents.passages)
     cited = tuple(each for each in turn.evidence if each.text in told)

@@ -5,7 +5,6 @@ attribution (BEGIN's, Dziri et al. 2022; Q²'s, Honovich et al. 2021). `benchmar
 `grounding.json`; how far it agrees with people is in `docs/judges.md`.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -16,7 +15,7 @@ from pathlib import Path
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.numbers import THOUSANDS, drop_item_numbers, write_plainly
-from generator.common.numerals import digits_of, knows_numerals
+from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
 from generator.common.support import Term, Unsupported, find_other_units, find_unsupported, read_terms, term_keys
@@ -251,8 +250,9 @@ class GroundingJudge(ComputingJudge):
         small = label == "correct" and _changes_one_term(claim, missing, texts, said)
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing, and where its
         # numbers in words aren't known, one of the passages' may be a small one of the answer.
-        telling = [number for number in missing.numbers if knows_numerals() or not re.fullmatch(r"\d\d?", number)]
-        vague = dialog_language().pattern("refusal") is None and not (missing.names or telling)
+        telling = [number for number in missing.numbers if not may_be_spelt_out(number)]
+        unread = dialog_language().pattern("refusal") is None or len(telling) < len(missing.numbers)
+        vague = unread and not (missing.names or telling)
         vague = vague or (makes_up_options and not missing.numbers)  # a person may know what could be meant
         if small or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED

@@ -17,6 +17,7 @@ from judges.metrics.grounding import GroundingJudge, load_weights
 from tests.support.records import make_dialog, make_evidence, make_evidence_of, make_passage, make_turn
 from tests.support.scripted import piece
 
+PLANNED = Planned(question_type="direct")
 PASS = make_passage(
     "pass",
     "The yearly pass costs 120 crowns. Refunds are paid within 60 days, by bank transfer. The hall seats six people.",
@@ -330,13 +331,15 @@ def test_an_honest_refusal_is_never_incorrect(code: str, answer: str, label: str
         ("sv", "Barn under 120 år åker gratis med färjan.", "incorrect"),
         ("sv", "Barn under 12 år åker gratis med färjan klockan 7:30.", "incorrect"),
         ("sv", "Barn under 12 år åker gratis med färjan i Malmö.", "incorrect"),
+        ("ar", "يسافر الأطفال دون 35 سنة مجانا في العبارة.", "unjudged"),  # it has but tens and units
         ("da", "Barn under 13 år åker gratis med färjan.", "incorrect"),  # text2num knows its numbers
     ],
 )
 def test_a_small_number_may_stand_in_words_that_are_not_known(code: str, answer: str, label: str) -> None:
     language = load_language(code)
     with use_languages(Languages(language, language)):
-        told = make_passage("f", "Barn som inte har fyllt tolv år åker gratis med färjan.")
+        texts = {"ar": "يسافر الأطفال دون خمس وثلاثين سنة مجانا في العبارة."}
+        told = make_passage("f", texts.get(code, "Barn som inte har fyllt tolv år åker gratis med färjan."))
         assert verdict(answer, passage=told).label == label
 
 
@@ -371,7 +374,7 @@ def test_an_answer_that_its_evidence_does_not_cover_is_incorrect_by_grounding() 
     told = "A ticket costs 5 crowns from a machine."
     colour = make_evidence_of(passage, "The tram is green.")
     price = make_evidence_of(passage, "An adult's ticket costs 5 crowns from a machine.")
-    generated = ({"planned": Planned(question_type="direct")}, {"reasoning": "Sentence 2 tells the price."})
+    generated = ({"planned": PLANNED}, {"reasoning": "Sentence 2 tells the price."})
     for (evidence, label), marks in product(
         (((), "incorrect"), ((colour,), "incorrect"), ((price,), "correct")), generated
     ):
@@ -382,3 +385,36 @@ def test_an_answer_that_its_evidence_does_not_cover_is_incorrect_by_grounding() 
             assert verdict.explanation == "the evidence doesn't cover: 5, crowns, machine"
             people = turn.model_copy(update={"planned": None, "reasoning": ""})
             assert asyncio.run(GroundingJudge().judge((passage,), (), people)).label == "correct"
+
+
+@pytest.mark.parametrize("code", ["pl", "tr", "fi", "ko", "vi"])  # without patterns for refusals, or numbers in words
+def test_a_refusal_or_small_number_that_no_pattern_tells_is_left_to_other_judges(code: str) -> None:
+    texts = {
+        "pl": ("Bilet dla dziecka kosztuje sześć złotych.", "Bilet dla dziecka kosztuje 6 złotych.", "Tego nie wiem."),
+        "tr": ("Çocuk bileti altı liradır.", "Çocuk bileti 6 liradır.", "Bilmiyorum, bilgi yok."),
+        "fi": ("Lasten lippu maksaa kuusi euroa.", "Lasten lippu maksaa 6 euroa.", "En tiedä, siitä ei ole tietoa."),
+        "ko": ("어린이 표는 육십 원입니다.", "어린이 표는 60 원입니다.", "모르겠습니다. 정보가 없습니다."),
+        "vi": ("Vé trẻ em giá sáu đồng.", "Vé trẻ em giá 6 đồng.", "Tôi không biết điều đó."),
+    }
+    told, answer, refusal = texts[code]
+    passage, language = piece("fares", told), load_language(code)
+    turn = make_turn(1, query="?", answer=answer, evidence=(make_evidence_of(passage, told),), planned=PLANNED)
+    refuses = turn.model_copy(update={"answer": refusal, "evidence": (), "answerability": "unanswerable"})
+    uncited = refuses.model_copy(update={"answerability": "answerable"})
+    with use_languages(Languages(language, language)):
+        for each, label in ((turn, "unjudged"), (refuses, "unjudged"), (uncited, "incorrect")):
+            assert asyncio.run(GroundingJudge().judge((passage,), (), each)).label == label
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "answer"),
+    [
+        ("ar", "تغادر العبّارة إلى الجزيرة في الساعة 7:15 صباحا.", "تغادر العبّارة في الساعة ٧:١٥."),
+        ("fa", "قایق هر روز ساعت ۷:۱۵ به جزیره می‌رود.", "قایق ساعت 7:15 به جزیره می‌رود."),
+        ("hi", "नाव सुबह ७:१५ बजे चलती है और भ्रमण नब्बे मिनट का है।", "नाव 7:15 बजे चलती है और भ्रमण 90 मिनट का है।"),
+    ],
+)
+def test_digits_of_other_scripts_are_the_same_numbers(code: str, told: str, answer: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert verdict(answer, passage=make_passage("b", told)).label == "correct"
