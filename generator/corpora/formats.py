@@ -25,10 +25,14 @@ from generator.schema import Document, SkippedRecord
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
-READING = "11"  # raised when a change gives files another text; then caches are made anew
+READING = "12"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
-_FRONT_MATTER = re.compile(r"\A---\n(.{0,20000}?\n)---\n", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A(?:---|(\+\+\+))[ \t]*\n(.{0,20000}?\n)(?(1)\+\+\+|(?:---|\.\.\.))[ \t]*\n", re.DOTALL)
+# What is front matter though it is no YAML: “title: Boats: a guide”, a value with a tab, and Hugo's “title = "Boats"”.
+_KEY = re.compile(r"""\s*["']?[\w.-]+["']?\s*(?::\s|=)""")
+_SETTING = re.compile(rf"{_KEY.pattern}|[\s#\[\]{{}}-]|$")
+_TITLE = re.compile(r"""^title\s*[:=]\s*["']?(.*?)["']?\s*$""", re.MULTILINE)
 _ROLE = re.compile(r":[a-z][\w:.+-]*:`[!~]?([^`<]{1,200}?)(?:\s{0,40}<[^`<>]{1,200}>)?`")  # “:ref:`the boat <boat>`”
 _REFERENCE = re.compile(r":(?:std:)?ref:`([^`<>]{1,200})`")  # “:ref:`boats`”, which shows the title behind “.. _boats:”
 _LABEL = re.compile(r"\.\. _`?([^`:]{1,200})`?:\s*$")
@@ -142,17 +146,25 @@ def _markdown(text: str) -> tuple[str, str]:
     """Return the title (of the front matter, or a heading at the start) and the text of the page that is made of it."""
     from generator.corpora.dialects import render_markdown
 
-    title = ""
-    if front := _FRONT_MATTER.match(text):
-        try:
-            settings = yaml.safe_load(front[1])
-        except (yaml.YAMLError, *YAML_SLIPS):
-            settings = None
-        if isinstance(settings, dict):
-            text = text[front.end() :]
-            # A list can be made of YAML references that multiply.
-            title = str(named) if (named := settings.get("title")) and not isinstance(named, list | dict) else ""
+    title, text = _read_front_matter(text)
     return take_heading(title, read_page(parse_html(render_markdown(text))))
+
+
+def _read_front_matter(text: str) -> tuple[str, str]:
+    """Return the title in a page's front matter, empty if it has none, and the page without it."""
+    if not (front := _FRONT_MATTER.match(text)):
+        return "", text
+    try:
+        settings = yaml.safe_load(front[2])
+    except (yaml.YAMLError, *YAML_SLIPS):
+        settings = None
+    if not isinstance(settings, dict):
+        if not (_KEY.match(front[2]) and all(map(_SETTING.match, front[2].split("\n")))):
+            return "", text
+        settings = {"title": named[1]} if (named := _TITLE.search(front[2])) else {}
+    # A list can be made of YAML references that multiply.
+    title = settings.get("title")
+    return str(title) if title and not isinstance(title, list | dict) else "", text[front.end() :]
 
 
 def take_heading(title: str, text: str) -> tuple[str, str]:

@@ -16,7 +16,10 @@ from tests.support.corpora import broken, good, read, write_epub
         ("---\ntitle: 'Fees: 2024'\ntags: [a]\n---\n# Fees\nText.", "Fees: 2024", "# Fees\n\nText."),
         ("---\ntitle: Fees\n---\n# Fees\nText.", "Fees", "Text."),
         ("---\ntags: [a]\n---\n# Fees\nText.", "Fees", "Text."),
-        ("---\na: b: c\n---\nText.", "x", "## a: b: c\n\nText."),
+        ("---\ntitle: Fees: a guide\ntags: [a\n  - b\n---\nText.", "Fees: a guide", "Text."),  # tools read it, too
+        ("--- \ntitle:\tFees\n...\nText.", "Fees", "Text."),
+        ('+++\ntitle = "Fees: 2024"\ndate = 2024-05-01\n[extra]\n+++\nText.', "Fees: 2024", "Text."),
+        ("---\n\n- a: b\n- c\n\n---\nText.", "x", "- a: b\n\n- c\n\nText."),
         ("---\nOnly a rule above.\n---\nText.", "x", "## Only a rule above.\n\nText."),
         ("Text.\n# Later heading\n", "x", "Text.\n\n# Later heading"),
         ("## Second level\nText.", "x", "## Second level\n\nText."),
