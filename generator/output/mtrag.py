@@ -4,13 +4,13 @@
     generation_tasks/reference.jsonl                    a task for each pair, by default with the relevant passages
     retrieval_tasks/<name>/                             queries and passages (`mtrag_retrieval.py`)
 
-A passage is relevant to a turn if the turn's evidence is from it. `docs/export.md` describes each field.
+A passage is relevant to a turn if it holds a sentence of the turn's evidence. `docs/export.md` describes each field.
 """
 
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,7 +22,7 @@ from generator.corpora.mtrag.names import NO_LABEL, format_turn_id, to_published
 from generator.dialogs.filter import filter_pairs
 from generator.errors import CorpusError
 from generator.output.base import ExportSource, open_text, to_json
-from generator.output.mtrag_retrieval import RetrievalTask, write_collections
+from generator.output.mtrag_retrieval import Collections, RetrievalTask, write_collections
 from generator.schema import TASK, UNLABELLED, Dialog, Operational, Passage, Record, Turn
 
 Contexts = Literal["relevant", "retrieved"]
@@ -69,17 +69,16 @@ class MtragExport(Record):
                 collection = collections.collection_of(dialog)
                 if dialog.ended != TASK:  # whose turns before the last have neither labels nor passages
                     size = collections.sizes[collection]
-                    conversations.write(before + to_json(_conversation(dialog, collection, size)))
+                    conversations.write(before + to_json(_conversation(dialog, collections, size)))
                     before = ",\n"
                 turns = filter_pairs(dialog, source.filter)[0]
                 if self.tasks == "one" and turns:
                     turns = random.Random(dialog.id).choices([turn for turn in turns if turn.turn > 1] or turns)
                 for turn in turns:
-                    if (contexts := shown.of(dialog, turn)) is not None:
-                        reference.write(to_json(_task(dialog, turn, collection, contexts)) + "\n")
-                        queries[collections.names[collection]].add(
-                            dialog, turn, _relevant(dialog, turn), source.rewritten
-                        )
+                    relevant = collections.relevant(dialog, turn)
+                    if (contexts := shown.of(dialog, turn, relevant)) is not None:
+                        reference.write(to_json(_task(dialog, turn, collection, contexts, relevant)) + "\n")
+                        queries[collections.names[collection]].add(dialog, turn, relevant, source.rewritten)
             conversations.write("\n]\n")
         if before == "[\n":
             (folder / "conversations.json").unlink()
@@ -98,7 +97,7 @@ class _Contexts:
         searches = Counter(len(t.hits) for d in source.dialogs() for t in d.turns if t.hits)
         self._count = max(searches, key=lambda count: (searches[count], count), default=0)
 
-    def of(self, dialog: Dialog, turn: Turn) -> list[Passage] | None:
+    def of(self, dialog: Dialog, turn: Turn, relevant_ids: Collection[str]) -> list[Passage] | None:
         """Return the passages of a turn's task; None if it can't be one, since its passages answer what they shouldn't.
 
         With `retrieved` they are the relevant ones, filled up with the best other hits of the turn and of those before
@@ -113,7 +112,7 @@ class _Contexts:
         ):
             self._contradicted += 1
             return None
-        relevant = _relevant(dialog, turn)
+        relevant = [passage for passage in _candidates(dialog, turn) if passage.id in relevant_ids]
         found = list(_candidates(dialog, *dialog.turns[turn.turn - 1 :: -1]))
         wanted = {passage.id for passage in relevant}
         others = [passage.id for passage in found if passage.id not in wanted]
@@ -150,29 +149,32 @@ class _Contexts:
         return told
 
 
-def _conversation(dialog: Dialog, collection: str, size: int) -> dict[str, Any]:
+def _conversation(dialog: Dialog, collections: Collections, size: int) -> dict[str, Any]:
     messages: list[dict[str, Any]] = []
     for turn in dialog.turns:
         messages.append({"speaker": "user", "text": turn.query, "enrichments": _labels(dialog, turn, [NO_LABEL])})
-        contexts = [_context(dialog, turn, passage) for passage in _candidates(dialog, turn)]
+        relevant = collections.relevant(dialog, turn)
+        contexts = [_context(dialog, turn, passage, relevant) for passage in _candidates(dialog, turn)]
         original = {"original_text": turn.original_answer} if turn.original_answer else {}
         messages.append({"speaker": "agent", "text": turn.answer, "contexts": contexts, **original})
     return {
         "author": dialog.lm,
-        "retriever": {"collection": {"name": collection, "size": str(size)}},
+        "retriever": {"collection": {"name": collections.collection_of(dialog), "size": str(size)}},
         "generator": {"id": dialog.lm, "name": dialog.lm.rstrip("/").rpartition("/")[2]},
         "messages": messages,
         "status": "accepted",
     }
 
 
-def _task(dialog: Dialog, turn: Turn, collection: str, passages: Sequence[Passage]) -> dict[str, Any]:
-    contexts = [_context(dialog, turn, passage) for passage in passages]
+def _task(
+    dialog: Dialog, turn: Turn, collection: str, passages: Sequence[Passage], relevant: Collection[str]
+) -> dict[str, Any]:
+    contexts = [_context(dialog, turn, passage, relevant) for passage in passages]
     labels: dict[str, Any] = {"turn": turn.turn, **_labels(dialog, turn, [])}
     if dialog.ended == TASK:  # as MTRAG-UN writes them
         labels |= {"turn": str(turn.turn), "Multi-Turn": labels["Multi-Turn"] or [NO_LABEL]}
         labels["answerability"] = labels.pop("Answerability")
-        if not any(context["score"] for context in contexts) and _cited(turn).issuperset(p.id for p in passages):
+        if not any(context["score"] for context in contexts) and all(p.id in relevant for p in passages):
             contexts = [{k: v for k, v in c.items() if k not in ("score", "feedback")} for c in contexts]
     messages = [
         {"speaker": speaker, "text": text}
@@ -219,15 +221,7 @@ def _candidates(dialog: Dialog, turn: Turn, *before: Turn) -> Iterator[Passage]:
     yield from (by_id[name] for name in dict.fromkeys(ids))
 
 
-def _relevant(dialog: Dialog, turn: Turn) -> list[Passage]:
-    return [passage for passage in _candidates(dialog, turn) if passage.id in _cited(turn)]
-
-
-def _cited(turn: Turn) -> set[str]:
-    return {evidence.passage_id for evidence in turn.evidence}
-
-
-def _context(dialog: Dialog, turn: Turn, passage: Passage) -> dict[str, Any]:
+def _context(dialog: Dialog, turn: Turn, passage: Passage, relevant: Collection[str]) -> dict[str, Any]:
     """Return a passage with the score of the last search that found it; 0 without one."""
     scores = [hit.score for t in dialog.turns[: turn.turn] for hit in t.hits if hit.passage_id == passage.id]
     return {
@@ -236,5 +230,5 @@ def _context(dialog: Dialog, turn: Turn, passage: Passage) -> dict[str, Any]:
         **({"title": passage.title} if passage.title else {}),
         **({"url": passage.url} if passage.url else {}),
         "score": scores[-1] if scores else 0.0,
-        "feedback": {"relevant": {dialog.lm: {"value": "yes" if passage.id in _cited(turn) else "no"}}},
+        "feedback": {"relevant": {dialog.lm: {"value": "yes" if passage.id in relevant else "no"}}},
     }

@@ -12,8 +12,8 @@ import hashlib
 import json
 import re
 import shutil
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
@@ -23,7 +23,7 @@ from generator.common.passages import passage as cut_passage
 from generator.corpora.mtrag.names import SPEAKER, domain_of, format_turn_id
 from generator.errors import ExportError
 from generator.output.base import ExportSource, open_text, to_json
-from generator.schema import Dialog, Document, Passage, Turn
+from generator.schema import Dialog, Document, Evidence, Passage, Turn
 
 
 class Collections(ExitStack):
@@ -43,6 +43,11 @@ class Collections(ExitStack):
         # By document, the passages that dialogs have of it: id to span.
         self._spans: dict[str, dict[str, tuple[int, int]]] = {}
         self._ids: set[str] = set()
+        # By document, the sentences of its evidence, with their offsets; hashes of the texts of the cited passages.
+        self._sentences: defaultdict[str, set[tuple[int, str]]] = defaultdict(set)
+        self._texts: set[int] = set()
+        # Ids of the passages that hold one of these, by collection and sentence or hash.
+        self._holders: defaultdict[tuple[str | int, ...], list[str]] = defaultdict(list)
         for dialog in dialogs:
             if not (dialog.passages or dialog.collection):
                 raise ExportError(
@@ -53,6 +58,9 @@ class Collections(ExitStack):
             for passage in dialog.passages:
                 self._spans.setdefault(passage.document_id, {})[passage.id] = (passage.start, passage.end)
                 self._ids.add(passage.id)
+            for sentence, passage in _evidence(dialog, *dialog.turns):
+                self._sentences[passage.document_id].add((passage.start + sentence.start, sentence.text))
+                self._texts.add(hash(passage.text_key))
         self._collection_of: dict[str, str] = {}
         self._written: set[tuple[str, str]] = set()
 
@@ -80,6 +88,19 @@ class Collections(ExitStack):
         for collection in self.names.keys() - used:
             shutil.rmtree(self._folder / self.names.pop(collection))
 
+    def relevant(self, dialog: Dialog, turn: Turn) -> dict[str, None]:
+        """Return the ids of the passages that hold a sentence of a turn's evidence, the order that of the evidence.
+
+        Passages of a document overlap, so a sentence may be in two; documents have copies.
+        """
+        collection = self.collection_of(dialog)
+        names = list[str]()
+        for sentence, passage in _evidence(dialog, turn):
+            place = passage.document_id, passage.start + sentence.start, sentence.text
+            for key in (place, (hash(passage.text_key),)):
+                names += self._holders.get((collection, *key), ())
+        return dict.fromkeys(names)
+
     def _pieces(self, document: Document) -> list[Passage]:
         spans = self._spans.get(document.id, {})
         if document.id in self._ids or not spans:
@@ -100,8 +121,19 @@ class Collections(ExitStack):
         record = {"_id": passage.id, "title": passage.title, "text": passage.text, "url": passage.url or ""}
         self._file(collection).write(to_json(record) + "\n")
         self.sizes[collection] += 1
+        for start, text in self._sentences.get(passage.document_id, ()):
+            if start >= passage.start and passage.text.startswith(text, start - passage.start):
+                self._holders[collection, passage.document_id, start, text].append(passage.id)
+        if (key := hash(passage.text_key)) in self._texts:
+            self._holders[collection, key].append(passage.id)
         if passage.id in self._ids:
             self._written.add((collection, passage.id))
+
+
+def _evidence(dialog: Dialog, *turns: Turn) -> Iterator[tuple[Evidence, Passage]]:
+    """Yield the evidence of turns, each sentence with the passage that it was taken from."""
+    by_id = {passage.id: passage for passage in dialog.passages}
+    return ((sentence, by_id[sentence.passage_id]) for turn in turns for sentence in turn.evidence)
 
 
 def write_collections(
@@ -152,10 +184,11 @@ class RetrievalTask(ExitStack):
                 "standalone form (docs/export.md)"
             )
 
-    def add(self, dialog: Dialog, turn: Turn, relevant: Sequence[Passage], rewritten: bool) -> None:
+    def add(self, dialog: Dialog, turn: Turn, relevant: Collection[str], rewritten: bool) -> None:
         """Add a turn if it is answerable or partial and has relevant passages.
 
         Args:
+            relevant: their ids.
             rewritten: its `retrieval_query` is a standalone form of its question.
         """
         if not relevant or turn.answerability not in ("answerable", "partial"):
@@ -167,7 +200,7 @@ class RetrievalTask(ExitStack):
         self._all += 1
         self._without += not alone
         self._rewrites.write(_query(name, [alone]))
-        self._qrels.writerows((name, passage.id, 1) for passage in relevant)
+        self._qrels.writerows((name, passage, 1) for passage in relevant)
 
 
 def _standalone(turn: Turn, rewritten: bool) -> str:

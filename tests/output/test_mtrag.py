@@ -20,7 +20,7 @@ from judges.benchmarks.mtrag.retrieval_tasks import read_collections
 from tests.support import records
 from tests.support.corpora import dialogs, read_dialogs
 from tests.support.openai_server import OpenAIServer
-from tests.support.records import make_evidence, make_passage
+from tests.support.records import make_evidence, make_evidence_of, make_passage
 from tests.support.runs import Ended, Site, command, replying, some
 
 CLAPNQ, FIQA = "mt-rag-clapnq-elser-512-100-20240503", "mt-rag-fiqa-beir-elser-512-100-20240501"
@@ -40,7 +40,9 @@ def tsv(path: Path) -> list[list[str]]:
 
 
 def piece(name: str, document: str = "d", **fields: Any) -> Passage:
-    return make_passage(name, f"Of {name}.", document_id=document, **fields)
+    """Return a passage of a document, at a place of its own."""
+    text, start = f"Of {name}.", 100 * ord(name[-1])
+    return make_passage(name, text, **{"document_id": document, "start": start, "end": start + len(text)} | fields)
 
 
 P1, P2, P3 = (piece(f"d:{n}") for n in (1, 2, 3))
@@ -286,6 +288,23 @@ def test_the_classes_that_the_number_of_passages_tells_are_named(
     exported(tmp_path / "2", make_dialog(*turns), contexts="retrieved")
     exported(tmp_path / "3", make_dialog(turns[1]))
     assert "tells" not in capsys.readouterr().err
+
+
+def test_every_passage_that_holds_the_evidence_is_relevant(tmp_path: Path) -> None:
+    """Passages of a document overlap, documents have copies, and the same words elsewhere are other evidence."""
+    text = "The lift is shut. Dogs must stay outside. Ask the warden."
+    one, two = (make_passage(name, text[a:b], start=a, end=b) for name, a, b in (("one", 0, 41), ("two", 18, 57)))
+    copy = make_passage("copy", text[:41].replace(" is ", "  is "), document_id="e")
+    other = make_passage("other", "Dogs must stay outside. A hut.", document_id="f")
+    edited = make_passage("edited", "Dogs are welcome, it says here, outside.")  # at the evidence's place in "one"
+    cited = make_evidence_of(one, "Dogs must stay outside.")
+    turn = make_turn(1, evidence=(cited,), hits=(hit(one), hit(two, 2), hit(other, 3), hit(edited, 4)))
+    found = [(document(name), [each]) for name, each in (("d", one), ("d2", two), ("e", copy), ("f", other))]
+    folder = exported(tmp_path, make_dialog(turn, passages=(one, two, other, edited)), documents=found)
+    assert [row[1] for row in tsv(folder / "retrieval_tasks" / "c" / "qrels" / "dev.tsv")[1:]] == ["one", "two", "copy"]
+    assert [each["document_id"] for each in tasks(folder)[0]["contexts"]] == ["one", "two"]
+    marks = [each["feedback"]["relevant"]["org/model"]["value"] for each in messages(folder)[1]["contexts"]]
+    assert marks == ["yes", "yes", "no", "no"]
 
 
 def test_one_task_a_conversation_is_of_a_later_turn_where_there_is_one(tmp_path: Path) -> None:
