@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import dspy
 
+from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems
 from generator.dialogs.calls import call
 from generator.dialogs.columns import NEEDS_DOCUMENTS
@@ -53,9 +54,10 @@ class NeedsDocumentsJudge(ModelJudge):
 def agreement(question: str, answer: str, other: str) -> float:
     """Return the share of what an answer adds to its question that another answer has, 0 to 1.
 
-    0 where a number of it is missing. An answer that adds nothing, such as "it does", is compared as a whole.
+    0 where a number of it is missing. An answer that adds nothing, such as "it does", is compared as a whole. What
+    either says isn't known is left out: "I don't know" agrees with no answer, nor with one to a part of the question.
     """
-    given, told = set(content_stems(answer)), set(content_stems(other))
+    given, told = (set(content_stems(drop_refusals(text))) for text in (answer, other))
     added = given - set(content_stems(question)) or given
     if not added or any(any(map(str.isdigit, stem)) for stem in added - told):
         return 0.0

@@ -30,6 +30,8 @@ def judge(replies: Sequence[Entry], **changes: object) -> tuple[Verdict, Scripte
         ("Dogs pay 20 crowns.", "Dogs pay 30 crowns.", 0),
         ("Small dogs travel free.", "Free, if small.", 2 / 3),
         ("Dogs pay.", "Dogs pay on the ferry.", 1),  # which adds nothing to the question
+        ("They travel free. I don't have information on cats.", "I don't know.", 0),
+        ("They travel free. I don't have information on cats.", "They travel free.", 1),
     ],
 )
 def test_agreement(answer: str, other: str, expected: float) -> None:
