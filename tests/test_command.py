@@ -264,6 +264,21 @@ def test_a_judge_with_a_model_of_its_own_gets_the_judging_alone(site: Site, open
     assert len(other.bodies) >= sum(len(dialog["turns"]) for dialog in site.dialogs())
 
 
+def test_a_run_of_verified_dialogs_stops_when_the_judge_is_gone(
+    site: Site, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    undisturbed = Site(tmp_path / "undisturbed")
+    settings = ("dialogs=3", "judge.filter=verified", "judge.grounding=false")
+    with OpenAIServer() as judge:
+        assert undisturbed.run(openai_server, *settings, *judge.settings("judge.lm")).code == 0
+        judge.faults = lambda number, body: fake.status(401) if number > 2 else None
+        stopped = site.run(openai_server, *settings, *judge.settings("judge.lm"))
+        assert stopped.code == 2 and "HTTP 401" in stopped.error and not site.drops()
+        judge.faults = ()
+        assert site.run(openai_server, *settings, *judge.settings("judge.lm")).code == 0
+    assert site.data() == undisturbed.data()
+
+
 def test_a_judge_that_fails_leaves_pairs_unjudged(site: Site, openai_server: OpenAIServer) -> None:
     with OpenAIServer(faults=lambda number, body: fake.status(401, "gone") if number > 2 else None) as other:
         done = site.run(openai_server, "dialogs=3", "lm.concurrency=1", *other.settings("judge.lm"))

@@ -189,7 +189,8 @@ class DialogGenerator:
             lm: the model that wrote the dialog; it judges too, unless the judges have their own.
 
         Raises:
-            ModelError: `lm` can't be used; the run can be continued later.
+            ModelError: `lm` can't be used, or the judges' own model and only verified dialogs are kept; the run can be
+                continued later.
         """
         judging = self.judging
         if judging is None:
@@ -203,8 +204,8 @@ class DialogGenerator:
                 tell("verdict", turn.turn, f"{verdict.label}: {verdict.explanation}", judge.name)
                 return verdict
             except ModelError as error:
-                if judging.clients is None:
-                    raise
+                if judging.clients is None or parse_filter(self.keep)[0] == "verified":
+                    raise  # since every dialog would be lost
                 # The judges' own model is gone: their pairs stay unjudged, and the run goes on.
                 return Verdict(
                     judge=judge.name,
