@@ -4,6 +4,7 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
+from math import inf
 from typing import Annotated, Any, NamedTuple, get_args
 
 from pydantic import AfterValidator
@@ -70,14 +71,14 @@ def parse_filter(text: str) -> tuple[str, tuple[Condition, ...]]:
         ValueError: it is none.
     """
     mode, conditions = "pairs", []
-    for place, part in enumerate(" ".join(text.split()).split(" and ")):
+    for place, part in enumerate(re.split(" and ", " ".join(text.split()), flags=re.IGNORECASE)):
         if not place and part in _MODES:
             mode = part
         elif found := _CONDITION.fullmatch(part):
             column, compare, value = found.groups()
             number = re.fullmatch(r"-?(?:\d+\.?|\d*\.\d+)", value) is not None
             if not number and compare not in ("=", "!="):
-                raise ValueError(f"“{part}”: {compare} needs a number; a label is compared by = or !=")
+                raise ValueError(f"“{part}”: {compare} needs a number; labels take = or !=, and “and” joins conditions")
             conditions.append(Condition(part, column, compare, float(value) if number else value))
         else:
             modes = "" if place else f"{', '.join(_MODES)}, or "
@@ -102,9 +103,9 @@ class KnownJudge(NamedTuple):
 
 
 def list_judges(turns: Iterable[Turn]) -> list[KnownJudge]:
-    """Return the judges whose verdicts turns have."""
+    """Return the judges whose verdicts turns have; what their highest score is isn't known."""
     verdicts = {(v.judge, v.decides, v.score is not None) for turn in turns for v in turn.verdicts}
-    return [KnownJudge(name, decides, 1 if scores else None) for name, decides, scores in sorted(verdicts)]
+    return [KnownJudge(name, decides, inf if scores else None) for name, decides, scores in sorted(verdicts)]
 
 
 def check_columns(
@@ -121,7 +122,7 @@ def check_columns(
         ranked: whether it ranks evidence.
 
     Raises:
-        ConfigError: it has one of them not, or compares a label with a number.
+        ConfigError: it has one of them not, compares a label with a number, or a number with one that it never is.
     """
     known_labels: dict[str, Collection[str]] = {
         **_VALUES,
@@ -130,8 +131,8 @@ def check_columns(
     }
     if not any(judge.decides for judge in judges):
         known_labels["verdict"] = ("none",)
-    numbers = [name for name in NUMBERS if ranked or not name.startswith("rank_")]
-    numbers += [judge.name for judge in judges if judge.best is not None]
+    numbers = {name: inf for name in NUMBERS if ranked or not name.startswith("rank_")} | {"overlap": 1}
+    numbers |= {judge.name: judge.best for judge in judges if judge.best is not None}
     labelled = [*(name for name in LABELS if name != NEEDS_DOCUMENTS), *(judge.name for judge in judges)]
     for condition in parse_filter(keep)[1]:
         if condition.column.startswith(PERSON):  # people judge a run when it is there
@@ -143,8 +144,8 @@ def check_columns(
                 f"{setting}: {condition.text}: {condition.column} is none of the {kind} that this run has: "
                 f"{', '.join(known)}{asked}"
             )
-        if condition.column == "overlap" and not 0 <= float(condition.value) <= 1:
-            raise ConfigError(f"{setting}: {condition.text}: overlap is a share; give a number from 0 to 1")
+        if isinstance(condition.value, float) and condition.value > (most := numbers[condition.column]):
+            raise ConfigError(f"{setting}: {condition.text}: {condition.column} is {most:g} at most; give less")
         values = known_labels.get(condition.column, ()) if kind == "labels" else ()
         if values and condition.value not in values:
             raise ConfigError(

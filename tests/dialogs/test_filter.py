@@ -85,8 +85,12 @@ def test_scores_of_a_judge_that_decides_are_compared_with_numbers() -> None:
         check_columns("verdict=right", [GroundingJudge()])
     with pytest.raises(ConfigError, match="correct is no label of verdict; give one of none"):
         check_columns("verdict=correct", [IdkJudge("m")])
-    with pytest.raises(ConfigError, match=r"^judge\.filter: overlap<60: .* from 0 to 1"):
-        check_columns("turn>1 and overlap<60", [])
+    with pytest.raises(ConfigError, match=r"^judge\.filter: overlap<60: overlap is 1 at most"):
+        check_columns("turn>1 AND overlap<60", [])
+    with pytest.raises(ConfigError, match=r"rl_f>=8: rl_f is 1 at most"):
+        check_columns("rl_f>=8", [FaithfulnessJudge("m")])
+    scored = make_turn(1, verdicts=(SCORED.model_copy(update={"judge": "rb_llm", "score": 9}),))
+    check_columns("rb_llm>=8", list_judges([scored]))
     with pytest.raises(ConfigError, match="rank_query is none of the numbers"):
         check_columns("rank_query>1", [], ranked=False)
     with pytest.raises(ConfigError, match=r"^keep: needs_documents=yes: needs_documents is none of the labels"):
