@@ -176,6 +176,7 @@ WRONG = [
     (["algorithm=whole"], "algorithm=whole: taxonomy=mixed has no tasks"),
     (["corpus=topics"], "corpus=topics: has topics, and no documents"),
     (["export=mt_bench_101"], "export=mt_bench_101: writes dialogs of tasks"),
+    (["experiment=mt_bench_101", "corpus=topics", "export=mtrag"], "export=mtrag: writes the dialogs' documents"),
     (["experiment=mt_bench_101", "taxonomy.tasks={XY: 1}"], "taxonomy.tasks.XY: unknown task"),
     (["experiment=mt_bench_101", "lm.context=4096"], "lm.context=4096: leaves no room"),
 ]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from generator.config.settings import Settings
 from generator.errors import ConfigError
 from generator.output.mt_bench_101 import MtBench101Export
+from generator.output.mtrag import MtragExport
 from generator.output.rad_bench import RadBenchExport
 from generator.schema import Record
 from taxonomy import PLAIN, QUESTIONS, ScenarioMix, Share, TaskMix, Taxonomy, User
@@ -46,6 +47,10 @@ def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
         raise ConfigError(
             f"corpus={settings.corpus.name}: has topics, and no documents that answers could rest on; "
             "set algorithm=whole, or another corpus"
+        )
+    if settings.corpus.topics and isinstance(settings.exporter, MtragExport):
+        raise ConfigError(
+            f"export=mtrag: writes the dialogs' documents, and corpus={settings.corpus.name} has none; leave it out"
         )
     for export, written in ((MtBench101Export, "tasks"), (RadBenchExport, "scenarios")):
         if isinstance(settings.exporter, export) and written != wanted:
