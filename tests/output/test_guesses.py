@@ -46,6 +46,7 @@ def test_auc_counts_ties_as_half() -> None:
         (lambda hard, query: (query, 2), []),
         (lambda hard, query: (query, 0 if hard else 3), ["number of passages"]),
         (lambda hard, query: (f"Zebras {query}" if hard else f"Ducks {query}", 2), ["question"]),
+        (lambda hard, query: (f"{query} and it" if hard else f"{query} of it", 2), ["question"]),
         (lambda hard, query: (" ".join([query, *WORDS[: 9 * hard]]), 2), ["length of the question", "question"]),
     ],
 )

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generator.common.scripts import words
-from generator.common.shingles import content_stems
 from generator.schema import Dialog, Record, Turn
 
 # Fewer pairs of a class say nothing; more pairs than `MOST` say no more, and cost time and memory.
@@ -28,11 +27,11 @@ Floats = NDArray[np.float64]
 
 
 # What each guesser sees of a pair, as features that a pair has or hasn't. A length counts for its neighbours, too: few
-# pairs have the same one.
+# pairs have the same one. Function words count, too: “and” tells a question of which the documents answer one half.
 _SEEN: Mapping[str, Callable[[Dialog, Turn], list[str]]] = {
     "number of passages": lambda dialog, turn: [str(len(dialog.grounding(turn.turn)))],
     "length of the question": lambda dialog, turn: [str(len(turn.query.split()) + more) for more in range(-2, 3)],
-    "question": lambda dialog, turn: [*content_stems(turn.query), *(f"{word} …" for word in words(turn.query)[:1])],
+    "question": lambda dialog, turn: words(turn.query),
 }
 
 
