@@ -15,14 +15,14 @@ Figures = NDArray[np.float64]
 
 
 class Score(Record):
-    """A score with its 95% interval, by bootstrap over documents."""
+    """A score with its 95% interval, by bootstrap over documents; examples of one document have none."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
     def __str__(self) -> str:
-        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+        return f"{self.value:.2f}" + ("" if self.low is None else f" ({self.low:.2f} to {self.high:.2f})")
 
 
 class Comparison(Record):
@@ -35,7 +35,10 @@ class Comparison(Record):
     @property
     def verdict(self) -> str:
         """Say whether the whole interval of the difference is above 0, or below."""
-        which = "better" if self.difference.low > 0 else "worse" if self.difference.high < 0 else "not better"
+        low, high = self.difference.low, self.difference.high
+        if low is None or high is None:
+            return "all are of one document, so no interval tells whether it is better"
+        which = "better" if low > 0 else "worse" if high < 0 else "not better"
         return f"{which} by more than its interval"
 
 
@@ -157,13 +160,16 @@ def compare(
     found = {}
     for name, figure in figures.items():
         one, other = figure(before), figure(after)
-        found[name] = Comparison(before=_score(one), after=_score(other), difference=_score(other - one))
+        scores = [_score(values, len(groups)) for values in (one, other, other - one)]
+        found[name] = Comparison(before=scores[0], after=scores[1], difference=scores[2])
     return found
 
 
-def _score(values: Figures) -> Score:
-    low, high = np.quantile(values[1:], [0.025, 0.975])
-    return Score(value=round(float(values[0]), 4), low=round(float(low), 4), high=round(float(high), 4))
+def _score(values: Figures, groups: int) -> Score:
+    low = high = None
+    if groups > 1:
+        low, high = (round(float(end), 4) for end in np.quantile(values[1:], [0.025, 0.975]))
+    return Score(value=round(float(values[0]), 4), low=low, high=high)
 
 
 def count_unlabelled(outcomes: Sequence[Outcome]) -> int:

@@ -18,3 +18,11 @@ def test_intervals_are_over_documents_and_unjudged_is_wrong() -> None:
     right, wrong = outcomes(*"a" * 10), outcomes(*"b" * 10)
     assert compare(examples, wrong, right, 0, True)["score"].verdict.startswith("better")
     assert compare(examples, right, wrong, 0, True)["score"].verdict.startswith("worse")
+
+
+def test_examples_of_one_document_have_no_interval_and_are_never_called_better() -> None:
+    examples = [Example(str(n), "s", frozenset({"d"}), (), (), make_turn(1), "a") for n in range(3)]
+    before, after = ([Outcome(score, "a", "") for score in scores] for scores in ((0.5, 1, 1), (1, 1, 1)))
+    score = compare(examples, before, after, 0, False)["score"]
+    assert (score.difference.low, score.difference.high, str(score.after)) == (None, None, "1.00")
+    assert "better by more than" not in score.verdict
