@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from generator.common.console import note
 from generator.common.linking import link
+from generator.config.conf_files import choices
 from generator.corpora.human import HUMAN
 from generator.errors import ConfigError, CorpusError
 from generator.optimization.labels import SETS
@@ -87,7 +88,9 @@ def read_examples(data: Sequence[str], criterion: str) -> list[Example]:
     found: list[Example] = []
     for number, path in enumerate(data):
         name, _, folder = path.partition(":")
-        if name in SETS and folder and not Path(path).exists():
+        labelled = name in SETS and folder and not Path(path).exists()
+        # mtrag:DATA is the set, mtrag:FILE are dialogs, as for other commands.
+        if labelled and (name not in choices("corpus") or (Path(folder) / name).exists()):
             found += _read_labelled(number, name, Path(folder))
         else:
             for dialog in dialog_set(path, None).dialogs():

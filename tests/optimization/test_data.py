@@ -1,8 +1,10 @@
 """Examples on the sides of a split."""
 
+import json
 import random
+from pathlib import Path
 
-from generator.optimization.data import Example, find_groups, split_examples
+from generator.optimization.data import Example, find_groups, read_examples, split_examples
 from tests.support.records import make_turn
 
 
@@ -37,3 +39,25 @@ def test_a_split_takes_one_example_of_a_document_where_there_are_enough() -> Non
         parts = split_examples(examples, {"train": 2, "validation": 2, "held_out": size}, 0)
         assert [len(part) for part in parts] == [2, 2, size]
         assert sum(len(find_groups(part)) for part in parts) == documents
+
+
+def test_conversations_of_mtrag_are_read_as_a_file_and_in_the_folder_of_the_published_sets(tmp_path: Path) -> None:
+    (tmp_path / "mtrag").mkdir()
+    file = tmp_path / "mtrag" / "conversations.json"
+    said = [("user", "When does the mill open?"), ("agent", "At nine."), ("user", "And close?"), ("agent", "At six.")]
+    context = {"document_id": "clapnq_1", "text": "The mill opens at nine and closes at six."}
+    labels = {"Question Type": ["Factoid"], "Answerability": ["ANSWERABLE"], "Multi-Turn": ["Follow-up"]}
+    messages = [
+        {"speaker": "user", "text": text, "enrichments": labels}
+        if who == "user"
+        else {"speaker": "agent", "text": text, "contexts": [context]}
+        for who, text in said
+    ]
+    collection = {"collection": {"name": "mt-rag-clapnq-elser-512-100-20240503"}}
+    file.write_text(json.dumps([{"author": "a", "retriever": collection, "messages": messages}]), encoding="utf-8")
+    for path in (file, tmp_path):
+        found = read_examples([f"mtrag:{path}"], "answerability")
+        assert [(one.turn.query, one.label) for one in found] == [
+            ("When does the mill open?", "answerable"),
+            ("And close?", "answerable"),
+        ]
