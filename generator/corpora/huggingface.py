@@ -4,16 +4,18 @@ import glob
 import hashlib
 import logging
 import os
+import re
 import warnings
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from pydantic import Field
 
+from generator.common.console import count_noun, note
 from generator.corpora.files import File, count_suffixes, is_url, list_files, open_file
 from generator.corpora.formats import FORMATS
 from generator.corpora.jsonl import FieldCorpus
@@ -82,10 +84,10 @@ class HuggingFaceCorpus(FieldCorpus):
                 told += f"; corpus=folder reads {texts}" if texts else ""
                 raise CorpusError(f"corpus.path={self.path}: {told}") from error
             after = f" after {self.split}[{number}]" if number >= 0 else ""
-            why = describe(error)
-            if why.startswith(_CELLS_LOST):
-                why = "a row has more cells than the first line; put cells with the separating mark in quotes"
-            raise CorpusError(f"corpus.path={self.path}: can't be read{after}: {why}") from error
+            if splits := re.search(r"^Bad split: .* Available splits: \[(.*)\]", str(error)):
+                only = splits[1].replace("'", "")
+                raise CorpusError(f"corpus.split={self.split}: {self.path} has only {only}") from error
+            raise CorpusError(f"corpus.path={self.path}: can't be read{after}: {_explain(error)}") from error
 
     @property
     def _on_hub(self) -> bool:
@@ -96,7 +98,7 @@ class HuggingFaceCorpus(FieldCorpus):
     def _rows(self, path: str) -> Iterator[Mapping[str, Any]]:
         fields = (self.id_field, self.text_field, self.title_field, self.url_field)
         wanted = [name for name in (*fields, self.document_field if self._as_given else None) if name]
-        rows = self._open(path, _csv_options(self.files(), wanted))
+        rows = self._open(path, wanted)
         names = rows.column_names or list(next(iter(rows), {}))
         columns = [name if name in names else name.partition(".")[0] for name in wanted]
         for name, column in zip(wanted, columns, strict=True):
@@ -107,16 +109,17 @@ class HuggingFaceCorpus(FieldCorpus):
                 )
         return iter(rows.select_columns(list(dict.fromkeys(columns))))  # images and sound aren't decoded
 
-    def _open(self, path: str, options: Mapping[str, Any]) -> Any:
-        """Return the split of the data set at `path`, read with `options`, as an `IterableDataset`.
+    def _open(self, path: str, columns: Sequence[str]) -> Any:
+        """Return the split of the data set at `path`, of which `columns` are wanted, as an `IterableDataset`.
 
         Resharded, a Parquet file is read by row groups; else all of it would be in memory at its end. On the hub that
         would cost a request for every file first.
         """
-        from datasets import load_dataset, load_from_disk
+        from datasets import load_dataset, load_dataset_builder, load_from_disk
         from datasets.utils.logging import set_verbosity
 
         set_verbosity(logging.CRITICAL)  # it logs what it raises
+        logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # a README.md needn't be a card
         if self._on_hub:
             self._check_hub()
             return load_dataset(path, self.subset, split=self.split, revision=self.revision, streaming=True)
@@ -128,13 +131,33 @@ class HuggingFaceCorpus(FieldCorpus):
                 saved = saved[self.split]
             return saved.to_iterable_dataset()
         if Path(path).is_dir():
+            builder = load_dataset_builder(path, self.subset)
+            chosen = {os.path.relpath(name, path) for names in builder.config.data_files.values() for name in names}
+            files = [file for file in self.files() if file.name in chosen]
+            if len(builder.builder_configs) == 1:
+                self._note_unread(chosen)
+            options = _reading(files, columns)
             return load_dataset(path, self.subset, split=self.split, streaming=True, **options).reshard()
         suffix = _suffix(path)
         if suffix not in _READERS:
             endings = ", ".join(_READERS)
             raise CorpusError(f"corpus.path={self.path}: give a local folder, or a file or URL that ends in {endings}")
-        pattern = path if is_url(path) else glob.escape(path)
+        pattern, options = path if is_url(path) else glob.escape(path), _reading(self.files(), columns)
         return load_dataset(_READERS[suffix], data_files=pattern, split=self.split, streaming=True, **options).reshard()
+
+    def _note_unread(self, chosen: Container[str]) -> None:
+        """Report files with rows that `datasets` doesn't take for parts of the data set."""
+        from datasets.data_files import FILES_TO_IGNORE
+
+        rows = [file for file in self.files() if _suffix(file.name) in ROW_FILES and not file.fault]
+        known = [file for file in rows if PurePosixPath(file.name).name not in FILES_TO_IGNORE]
+        others = [file for file in known if file.name not in chosen]
+        if others:
+            note(
+                f"corpus.path={self.path}: {len(others)} of {count_noun(len(known), 'file')} not read, such as "
+                f"{others[0].name}: `datasets` reads files of one type, and where a name has a split in it, such as "
+                "train, no others; put them into a folder of their own"
+            )
 
     def _check_hub(self) -> None:
         """Ask the hub once for the data set: `datasets` would retry for half a minute, and log."""
@@ -169,10 +192,13 @@ def _without_linked_folders(path: str, files: Sequence[File]) -> Iterator[str]:
         yield copy
 
 
-def _csv_options(files: Sequence[File], columns: Sequence[str]) -> dict[str, Any]:
-    """Return how to read files of CSV, if they are that: values as they stand, between the marks of the first line."""
+def _reading(files: Sequence[File], columns: Sequence[str]) -> dict[str, Any]:
+    """Return how to read files: of CSV values as they stand, between the marks of the first line."""
     found = [file for file in files if not file.fault]
-    if not found or any(_READERS.get(_suffix(file.name)) != "csv" for file in found):
+    kinds = {_READERS.get(_suffix(file.name)) for file in found}
+    if kinds == {"parquet"}:
+        return {"batch_size": 1000}  # by default the rows of a group, which may be none
+    if kinds != {"csv"}:
         return {}
     with open_file(found[0]) as stream:
         first = stream.readline(1 << 16)
@@ -184,6 +210,20 @@ def _csv_options(files: Sequence[File], columns: Sequence[str]) -> dict[str, Any
         "keep_default_na": False,  # and “NA” not null
         "index_col": False,
     }
+
+
+def _explain(error: Exception) -> str:
+    """Return the reason why `datasets` can't read a data set, with what to do about it."""
+    from datasets.table import CastError
+
+    why = describe(error)
+    if why.startswith(_CELLS_LOST):
+        return "a row has more cells than the first line; put cells with the separating mark in quotes"
+    if isinstance(error, CastError):
+        found, first = (", ".join(names) for names in (error.table_column_names, error.requested_column_names))
+        told = f"some rows have the columns {found}, the first {first}"
+        return f"{told}; give all the same, or read JSON lines by corpus=jsonl"
+    return why
 
 
 def _suffix(name: str) -> str:

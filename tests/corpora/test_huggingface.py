@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow
 import pytest
 from datasets import Dataset, DatasetDict
+from pyarrow import parquet
 
 from tests.support.corpora import broken, corpus, good, message, read, write_lines
 
@@ -64,7 +65,7 @@ def test_a_split_is_chosen(tmp_path: Path, kind: str) -> None:
     path = save(kind, tmp_path)
     assert [d.text for d in good(read("huggingface", path=path, split="test"))] == ["Two."]
     told = message(lambda: read("huggingface", path=path, split="dev"))
-    assert "dev" in told and "train" in told and "test" in told
+    assert told == f"corpus.split=dev: {path} has only train, test"
 
 
 def test_a_subset_is_chosen(tmp_path: Path) -> None:
@@ -201,6 +202,7 @@ def test_values_of_csv_stay_as_they_are(tmp_path: Path, mark: str, encoding: str
 def test_values_of_a_folder_of_csv_stay_as_they_are(tmp_path: Path) -> None:
     for name in ("train-1", "train-2"):
         (tmp_path / f"{name}.csv").write_text(f"sku;text\n00{name[-1]};Kettle {name[-1]}\n")
+    (tmp_path / "README.md").write_text("# Kettles\n")
     found = good(read("huggingface", path=str(tmp_path), id_field="sku"))
     assert [(d.id, d.text) for d in found] == [("001", "Kettle 1"), ("002", "Kettle 2")]
 
@@ -221,3 +223,28 @@ def test_a_field_of_an_object_in_a_row_is_named_with_a_dot(tmp_path: Path) -> No
     (tmp_path / "a.json").write_text(json.dumps(rows))
     found = good(read("huggingface", path=str(tmp_path / "a.json"), id_field="metadata.source"))
     assert [(d.id, d.text) for d in found] == [("a", "Hello."), ("b", "Hi.")]
+
+
+def test_files_of_a_folder_that_are_no_part_of_the_data_set_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("train.jsonl", "more.jsonl"):
+        write_lines(tmp_path / name, *ROWS)
+    (tmp_path / "dataset_info.json").write_text("{}")
+    assert len(good(read("huggingface", path=str(tmp_path)))) == 2
+    assert f"corpus.path={tmp_path}: 1 of 2 files not read, such as more.jsonl" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_a_part_of_parquet_may_be_empty(tmp_path: Path) -> None:
+    table = pyarrow.table({"text": [row["text"] for row in ROWS]})
+    for number, part in enumerate((table[:1], table[:0], table[1:])):
+        parquet.write_table(part, tmp_path / f"part-{number}.parquet")
+    assert [d.text for d in good(read("huggingface", path=str(tmp_path)))] == ["One.", "Two."]
+
+
+def test_files_with_other_columns_are_an_error_that_names_them(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", {"text": "One."})
+    write_lines(tmp_path / "b.jsonl", {"text": "Two.", "note": "x"})
+    assert "have the columns text, note, the first text;" in message(lambda: read("huggingface", path=str(tmp_path)))
