@@ -16,15 +16,17 @@ T = TypeVar("T")
 
 def read_json_lines(file: File) -> Iterator[tuple[str, dict[str, Any] | SkippedRecord]]:
     """Yield place and content of each line, a JSON object, as `read_numbered_lines` does."""
+    name = file.name.lower().removesuffix(".gz")
+    others = name.endswith((".csv", ".tsv", ".parquet", ".json"))
+    hint = " (corpus=huggingface reads .csv, .tsv, .parquet and .json)" if others else ""
     for where, line in read_numbered_lines(file):
         try:
             record = _parse(line)
         except ValueError as error:
-            tabular = file.name.lower().endswith((".csv", ".tsv", ".parquet"))
-            hint = " (corpus=huggingface reads .csv, .tsv and .parquet)" if tabular else ""
             yield where, SkippedRecord(where=where, reason=f"not JSON{hint}: {error}")
         else:
-            yield where, record if isinstance(record, dict) else SkippedRecord(where=where, reason="not a JSON object")
+            reason = f"not a JSON object{hint}"
+            yield where, record if isinstance(record, dict) else SkippedRecord(where=where, reason=reason)
 
 
 def read_numbered_lines(file: File) -> Iterator[tuple[str, bytes]]:

@@ -105,3 +105,10 @@ def test_a_text_is_read_in_its_format(
     unnamed, named = good(read("jsonl", path=str(tmp_path), text_format=text_format))
     assert (unnamed.title, named.title) == (title, "Own")
     assert unnamed.text.startswith(body)
+
+
+@pytest.mark.parametrize("text", ['[{"id": "a", "text": "T."}]', '[\n {"id": "a", "text": "T."}\n]'])
+def test_a_list_of_records_is_told_apart_from_json_lines(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    (_, reason), *_ = broken(read("jsonl", path=str(tmp_path / "a.json")))
+    assert "corpus=huggingface reads" in reason
