@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, cast, get_args
 
 from generator.common.language import languages
+from generator.common.scripts import count_words
 from generator.common.shingles import content_stems
 from generator.dialogs.focus import count_new_passages
 from generator.schema import TASK, Dialog, Evidence, Label, Passage, Split, Turn, Verdict
@@ -132,8 +133,8 @@ def new_passages(dialog: Dialog, turn: Turn) -> int | None:
 # What `judge.filter` can compare in every run beside the verdicts of its judges, by name.
 NUMBERS: Mapping[str, Callable[[Dialog, Turn], float | None]] = {
     "turn": lambda _, turn: turn.turn,
-    "query_words": lambda _, turn: len(turn.query.split()),
-    "answer_words": lambda _, turn: len(turn.answer.split()),
+    "query_words": lambda _, turn: count_words(turn.query),
+    "answer_words": lambda _, turn: count_words(turn.answer),
     "overlap": lambda _, turn: overlap(turn),
     "rank_last_turn": lambda _, turn: turn.rank_last_turn,
     "rank_query": lambda _, turn: turn.rank_query,

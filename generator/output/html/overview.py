@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from generator.common.scripts import count_words
 from generator.dialogs.columns import label_order
 from generator.output.html.charts import bars, columns, stacks
 from generator.output.html.sources import ReportSet, RunCounts
@@ -52,8 +53,8 @@ class Distributions:
         turns[len(dialog.turns)] += 1
         passages[len({hit.passage_id for t in dialog.turns for hit in t.hits} | {p.id for p in dialog.passages})] += 1
         for turn in dialog.own_turns:
-            questions[len(turn.query.split())] += 1
-            answers[len(turn.answer.split())] += 1
+            questions[count_words(turn.query)] += 1
+            answers[count_words(turn.answer)] += 1
 
 
 def funnel(runs: Sequence[tuple[str, RunCounts]]) -> Iterator[Figure]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from generator.common.scripts import words
+from generator.common.scripts import count_words, words
 from generator.schema import Dialog, Record, Turn
 
 # Fewer pairs of a class say nothing; more pairs than `MOST` say no more, and cost time and memory.
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 # pairs have the same one. Function words count, too: “and” tells a question of which the documents answer one half.
 _SEEN: Mapping[str, Callable[[Dialog, Turn], list[str]]] = {
     "number of passages": lambda dialog, turn: [str(len(dialog.grounding(turn.turn)))],
-    "length of the question": lambda dialog, turn: [str(len(turn.query.split()) + more) for more in range(-2, 3)],
+    "length of the question": lambda dialog, turn: [str(count_words(turn.query) + more) for more in range(-2, 3)],
     "question": lambda dialog, turn: words(turn.query),
 }
 

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from generator.common.language import languages
+from generator.common.scripts import count_words
 from generator.dialogs.columns import (
     READ,
     difficulty,
@@ -128,15 +129,15 @@ class Tally:
             all_turns=len(dialog.turns),
             turns=len(turns),
             first=len(first),
-            query=sum(_words(t.query) for t in turns),
-            response=sum(_words(t.answer) for t in turns),
-            document=sum(_words(p.text) for p in dialog.passages),
+            query=sum(count_words(t.query) for t in turns),
+            response=sum(count_words(t.answer) for t in turns),
+            document=sum(count_words(p.text) for p in dialog.passages),
             passages=len(retrieved.union(p.id for p in dialog.passages)),
             relevant_passages=len(_relevant(turns)),
             relevant=sum(len(_relevant([t])) for t in turns),
             edited=sum(bool(t.original_answer) for t in turns),
             grounded=len(grounded),
-            grounded_response=sum(_words(t.answer) for t in grounded),
+            grounded_response=sum(count_words(t.answer) for t in grounded),
             grounded_relevant=sum(len(_relevant([t])) for t in grounded),
             measured=len(measured),
             covered=sum(measured),
@@ -195,10 +196,6 @@ def evidence_covers(dialog: Dialog, turn: Turn) -> bool | None:
         return None
     support = measure_turn(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
     return None if support is None or (support.covered and not turn.evidence) else support.covered
-
-
-def _words(text: str) -> int:
-    return len(text.split())
 
 
 def _relevant(turns: Iterable[Turn]) -> set[str]:
