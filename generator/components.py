@@ -328,6 +328,6 @@ def find_languages(settings: Settings, library: Library) -> tuple[Languages, str
     told = library.find_language("corpus.language", settings.corpus.language, folder)
     documents = library.language
     dialog = load_language(settings.dialog.language, folder) if settings.dialog.language else documents
-    if unknown := [each.code for each in dict.fromkeys((documents, dialog)) if not each.scripts]:
+    if unknown := [each.code for each in dict.fromkeys((documents, dialog)) if each.is_unknown]:
         told = f"{told or 'languages'}; no data for “{unknown[0]}”: docs/languages.md says what isn't checked"
     return Languages(documents, dialog), told

@@ -17,7 +17,7 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
 from generator.common.context import bind
-from generator.common.scripts import find_runs, words
+from generator.common.scripts import SCRIPTS, find_runs, words
 from generator.errors import ConfigError, describe
 from generator.schema import Record
 
@@ -143,6 +143,20 @@ class Language(Record):
             raise ValueError(f"there is none for {value}")
         return value
 
+    @field_validator("scripts")
+    @classmethod
+    def _check_scripts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := [name for name in value if name not in SCRIPTS]:
+            raise ValueError(f"unknown script {unknown[0]}; choose from {', '.join(SCRIPTS)}, and leave out others")
+        return value
+
+    @field_validator("months")
+    @classmethod
+    def _check_months(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(value) not in (0, 12):
+            raise ValueError(f"has {len(value)} names, not 12")
+        return value
+
     @field_validator("patterns")
     @classmethod
     def _check_patterns(cls, value: dict[str, str], info: Any) -> dict[str, str]:
@@ -152,6 +166,11 @@ class Language(Record):
             except re.error as error:
                 raise ValueError(f"{name}: {error}") from None
         return value
+
+    @property
+    def is_unknown(self) -> bool:
+        """True if there is no file of it."""
+        return self.model_fields_set <= {"code", "name"}
 
     @cached_property
     def idle(self) -> frozenset[str]:
@@ -274,8 +293,10 @@ def load_language(code: str, folder: Path | None = None) -> Language:
     """Return a language by its ISO 639 code, from `folder` or else ours; one that has no file knows no words.
 
     Raises:
-        ConfigError: its file can't be used.
+        ConfigError: its file can't be used, or there is no such folder.
     """
+    if folder is not None and not folder.is_dir():
+        raise ConfigError(f"dialog.languages={folder}: no such folder; give one with language files, such as sw.yaml")
     if folder is not None and (own := folder / f"{code}.yaml").is_file():
         return _read(code, own)
     return _load_ours(code)

@@ -33,7 +33,7 @@ _GREEK = "\u0370-\u03ff\u1f00-\u1fff"
 QUESTION_MARK = rf"(?:[?？؟\u037e]|(?<=[{_GREEK}]);)"
 _QUESTION_MARK = re.compile(QUESTION_MARK)
 
-_SCRIPTS = {
+SCRIPTS = {
     "Latin": "A-Za-zª\u00b5-\u024f\u1e00-\u1eff",
     "Greek": _GREEK,
     "Cyrillic": "\u0400-\u052f",
@@ -125,4 +125,4 @@ def count_scripts(text: str) -> dict[str, int]:
 
 @cache
 def _letters() -> dict[str, re.Pattern[str]]:
-    return {name: re.compile(f"[{ranges}]") for name, ranges in _SCRIPTS.items()}
+    return {name: re.compile(f"[{ranges}]") for name, ranges in SCRIPTS.items()}

@@ -92,6 +92,8 @@ def test_a_language_more_is_a_file_more(tmp_path: Path) -> None:
         ("name: X\nstemmer: klingon\n", "stemmer"),
         ("name: X\npatterns: {refusal: '('}\n", "refusal"),
         ("name: X\nwords: {stopp: a}\n", "words"),
+        ("name: X\nscripts: [latin]\n", "unknown script latin"),
+        ("name: X\nmonths: jan feb\n", "months"),
         ("- X\n", "language file"),
     ],
 )
@@ -100,6 +102,8 @@ def test_a_file_that_is_wrong_says_where(tmp_path: Path, content: str, named: st
     with pytest.raises(ConfigError, match=named) as raised:
         load_language("xx", tmp_path)
     assert "xx.yaml" in str(raised.value) and "\n" not in str(raised.value)
+    with pytest.raises(ConfigError, match="no such folder"):
+        load_language("xx", tmp_path / "langs")
 
 
 def test_every_file_of_ours_can_be_used() -> None:
