@@ -1,7 +1,6 @@
 """The progress of a run on a terminal or in a log."""
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -54,7 +53,7 @@ class Display:
         self._verb, self._drops = verb, drops
         self._console = Console(stderr=True)
         # Notebooks take the cursor for one that never moves up, and with FORCE_COLOR rich takes a log for a terminal.
-        terminal = sys.stderr.isatty() and "JPY_PARENT_PID" not in os.environ
+        terminal = self._console.file.isatty() and "JPY_PARENT_PID" not in os.environ
         self._redraws = terminal and self._console.is_interactive
         self._start = self._last_line = self._last_count = time.monotonic()
         self._pending = self._counted = ""
