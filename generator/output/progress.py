@@ -52,9 +52,10 @@ class Display:
     ) -> None:
         self._verb, self._drops = verb, drops
         self._console = Console(stderr=True)
-        # Notebooks take the cursor for one that never moves up, and with FORCE_COLOR rich takes a log for a terminal.
-        terminal = self._console.file.isatty() and "JPY_PARENT_PID" not in os.environ
-        self._redraws = terminal and self._console.is_interactive
+        # A notebook's cell is a terminal whose cursor never moves up: Jupyter sets the first variable for what it
+        # starts, ipykernel the second (VS Code, Colab). With FORCE_COLOR, rich takes a log for a terminal.
+        notebook = "JPY_PARENT_PID" in os.environ or "inline" in os.environ.get("MPLBACKEND", "")
+        self._redraws = self._console.file.isatty() and self._console.is_interactive and not notebook
         self._start = self._last_line = self._last_count = time.monotonic()
         self._pending = self._counted = ""
         self._dialog, self._first, self._seen, self._logged = "", 0, set[tuple[int, str]](), 0

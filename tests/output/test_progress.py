@@ -58,14 +58,20 @@ def test_a_dialog_that_was_joined_in_the_middle_goes_on_from_there(capsys: pytes
 
 @pytest.mark.parametrize(
     ("tty", "variables"),
-    [(False, {"FORCE_COLOR": "1"}), (True, {"JPY_PARENT_PID": "1", "FORCE_COLOR": "1"}), (True, {"TERM": "dumb"})],
-    ids=["coloured log", "notebook", "dumb terminal"],
+    [
+        (False, {"FORCE_COLOR": "1"}),
+        (True, {"JPY_PARENT_PID": "1", "FORCE_COLOR": "1"}),
+        (True, {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}),
+        (True, {"TERM": "dumb"}),
+    ],
+    ids=["coloured log", "Jupyter", "ipykernel", "dumb terminal"],
 )
 def test_what_cannot_redraw_gets_each_line_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tty: bool, variables: dict[str, str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: tty)
-    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    for name in ("JPY_PARENT_PID", "MPLBACKEND"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
