@@ -5,6 +5,7 @@ anybody: it is read as data, without defaults, interpolations or a `hydra` secti
 """
 
 import os
+import re
 import shlex
 import sys
 from argparse import ArgumentParser
@@ -20,7 +21,7 @@ from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, QuotedString
+from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, OverrideType, QuotedString
 from hydra.main import get_args_parser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -31,6 +32,7 @@ from generator.config.conf_files import choices, groups
 from generator.config.installed import CONF
 from generator.config.job import Job, RunFailed, Task
 from generator.config.messages import describe_choice, describe_hydra_error
+from generator.config.shares import WEIGHTS
 from generator.errors import ConfigError, GroundedDialogsError
 
 _STORED = "stored"
@@ -111,6 +113,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
                     "and give all settings"
                 )
             primary = _STORED
+        overrides = _force_swept(overrides)
         extra = _settle_sweep(primary, overrides)
         typed = f"{program} {shlex.join([*([str(stored)] if stored else []), *arguments])}".strip()
         runner = _Runner(task, typed, None if "run_dir" in map(_name, overrides) else stored)
@@ -168,6 +171,22 @@ def _check_choice(override: Override) -> None:
     named = value.list if isinstance(value, ChoiceSweep) else [value]
     if not all(isinstance(name, str | list | QuotedString | Glob) for name in named):
         raise ConfigError(describe_choice(group, shown, choices(group)))
+
+
+def _force_swept(overrides: Sequence[Override]) -> list[Override]:
+    """Return the settings, with those of a choice that is swept over as `++name=value`.
+
+    Hydra composes a sweep with the default choice before it composes the runs, and the default may lack the setting.
+    """
+    swept = {_name(override) for override in overrides if override.is_sweep_override()}
+    parents = tuple(f"{name}." for name in ({*swept, *groups()} if "experiment" in swept else swept))
+    lines = [str(override.input_line) for override in overrides]
+    for place, override in enumerate(overrides):
+        name = _name(override)
+        single = override.type == OverrideType.CHANGE and not override.is_sweep_override()
+        if single and name.startswith(parents) and not re.fullmatch(WEIGHTS, name):  # see `normalise_shares`
+            lines[place] = f"++{lines[place]}"
+    return OverridesParser.create().parse_overrides(lines)
 
 
 def _settle_sweep(primary: str, overrides: list[Override]) -> list[str]:

@@ -77,6 +77,22 @@ def test_a_sweep_into_one_folder_is_refused(site: Site, openai_server: OpenAISer
     assert not openai_server.bodies
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["corpus=quac,coqa"],
+        ["corpus=jsonl,folder"],
+        ["+experiment=[lee2024_quac,synthetic],[lee2024_quac,synthetic_filtered]"],
+        ["corpus=quac,coqa", "taxonomy=direct", "taxonomy.first={aggregate: 1}"],
+    ],
+)
+def test_a_sweep_over_choices_takes_settings_that_the_default_choice_lacks(arguments: list[str], site: Site) -> None:
+    done = command("-m", *arguments, "corpus.path=nowhere")
+    assert done.code == 2
+    assert done.err.count("corpus.path=nowhere: doesn't exist") == 2
+    assert "corpus.pathh: unknown setting" in command("-m", *arguments, "corpus.pathh=nowhere").err
+
+
 def test_a_stored_configuration_takes_settings_and_two_other_choices(site: Site) -> None:
     stored = command("--cfg", "job", "--resolve", "corpus=quac", "retriever.k=3", "export=mtrag").out
     Path("config.yaml").write_text(stored, encoding="utf-8")
