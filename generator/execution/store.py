@@ -309,6 +309,9 @@ def _describe_changes(stored: dict[str, str], identity: dict[str, str]) -> str:
     changed = {name for name in stored.keys() | identity.keys() if stored.get(name) != identity.get(name)}
     chosen = {name.removesuffix(".name") for name in changed if name.endswith(".name")}
     plain = {name for name in changed if name != "prompt_version" and name.partition(".")[0] not in chosen} | chosen
+    # A hash of a group's files changes with some of its settings, too.
+    causes = {name.partition(".")[0] for name in plain if "." in name and not name.endswith(" (content)")}
+    plain = {name for name in plain if not (name.endswith(" (content)") and name.partition(".")[0] in causes)}
     parts = []
     for name in sorted({"turns" if name.startswith("turns.") else name for name in plain or changed}):
         if name.endswith(" (content)"):
