@@ -130,8 +130,6 @@ class Run(Session[Summary]):
         GroundedDialogsError: the run can't begin; the run folder has not been touched.
     """
 
-    finished = "this run is finished; dialogs=… or max_attempts=… continues it, fresh=true starts over"
-
     def __init__(self, settings: Settings, configuration: str, command: str, executor: Executor) -> None:
         self.settings, self.configuration, self.command, self.executor = settings, configuration, command, executor
         self.folder, self.fresh = settings.folder, settings.fresh
@@ -194,6 +192,11 @@ class Run(Session[Summary]):
 
     def is_finished(self, store: Store) -> bool:
         return store.accepted >= self.settings.wanted or store.attempted >= self.max_attempts
+
+    def describe_finished(self, store: Store) -> str:
+        if store.attempted >= self.components.planner.limit:
+            return super().describe_finished(store)  # no first question is left to continue with
+        return "this run is finished; dialogs=… or max_attempts=… continues it, fresh=true starts over"
 
     def progress(self, summary: Summary) -> tuple[int, int]:
         return summary.accepted, self.settings.wanted
@@ -267,7 +270,8 @@ class Run(Session[Summary]):
 class Preview(Run):
     """A run whose first dialogs are to tell what it takes (`generator.estimate`); the run itself continues them."""
 
-    finished = "the preview is in the run folder already"
+    def describe_finished(self, store: Store) -> str:
+        return "the preview is in the run folder already"
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from generator.common.atomic_files import write_text
 from generator.common.console import continues, note
@@ -33,18 +33,20 @@ class Session(ABC, Generic[S]):
         fresh: empty the folder first.
         identity: the settings that decide what the run's data is, by name.
         configuration: all settings as YAML, for the run folder.
-        finished: the note on a run that is finished already.
     """
 
     folder: Path
     fresh: bool
     identity: Mapping[str, object]
     configuration: str
-    finished: ClassVar[str] = "this run is finished; fresh=true starts over"
 
     @abstractmethod
     def is_finished(self, store: Store) -> bool:
         """Return True if there is nothing left to do."""
+
+    def describe_finished(self, store: Store) -> str:
+        """Return the note on a run that is finished already."""
+        return "this run is finished; fresh=true starts over"
 
     @abstractmethod
     async def open(self, stack: AsyncExitStack) -> Work:
@@ -73,7 +75,7 @@ class Session(ABC, Generic[S]):
             if (self.folder / "run.db").exists() and not self.fresh:
                 store = stack.enter_context(Store(self.folder, self.identity))
                 if self.is_finished(store):
-                    note(self.finished)
+                    note(self.describe_finished(store))
                     return self._results(store)
             work = await unless(stop, self.open(stack))
             # The folder is created or emptied only now that all models have answered.

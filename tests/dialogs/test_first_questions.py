@@ -68,6 +68,8 @@ def test_only_types_of_the_taxonomy_are_used_and_the_last_of_them_ends_the_run(
     assert sorted(lost + [dialog["turns"][0]["query"] for dialog in site.dialogs()]) == sorted(known)
     assert "the last of algorithm.first_questions" in done.err
     assert f"{8 - len(known)} of 8 first questions are left out" in done.err
+    again = opened(site, openai_server, source.run_dir, "dialogs=100", f"taxonomy={name}", "max_attempts=900")
+    assert "this run is finished; fresh=true starts over" in again.err, "more dialogs can't continue it"
 
 
 def test_a_question_of_several_types_counts_as_the_first_that_the_taxonomy_has(
