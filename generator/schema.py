@@ -417,6 +417,7 @@ class Retriever(Protocol):
 
         Raises:
             RetrieverError: the index can't be searched.
+            Rejected: it can, but this search always fails.
         """
         ...
 

@@ -21,7 +21,7 @@ from generator.common.concurrency import LONGEST_WAIT_S, WaitNotes, backoff
 from generator.common.console import note
 from generator.common.sanitize import read_key
 from generator.corpora.library import Library, split_key
-from generator.errors import RetrieverError
+from generator.errors import Rejected, RetrieverError
 from generator.models.http_errors import error_text, retry_after
 from generator.retrievers.base import Connection, RetrieverSettings
 from generator.schema import Id, Operational, Passage, Record, Scored, Split, Text
@@ -29,6 +29,8 @@ from generator.schema import Id, Operational, Passage, Record, Scored, Split, Te
 _WIDER = 4
 # Statuses below 500 that may pass; those above do.
 _TRANSIENT = frozenset({408, 425, 429})
+# Statuses that are no fault of the search.
+_BUSY = frozenset({429, 502, 503, 504})
 _SHAPE = "docs/retrieval.md has the shape of requests and replies"
 
 
@@ -124,11 +126,14 @@ class SearchFailed(Exception):
         transient: the same search may succeed later.
         at_once: a first search that fails like this isn't tried again, such as one without a connection.
         wait_s: how long the server asks to wait.
+        busy: the server says that it has no time.
     """
 
-    def __init__(self, message: str, transient: bool = False, at_once: bool = False, wait_s: float = 0) -> None:
+    def __init__(
+        self, message: str, transient: bool = False, at_once: bool = False, wait_s: float = 0, busy: bool = False
+    ) -> None:
         super().__init__(message)
-        self.transient, self.at_once, self.wait_s = transient, at_once, wait_s
+        self.transient, self.at_once, self.wait_s, self.busy = transient, at_once, wait_s, busy
 
 
 class RemoteRetriever(ABC):
@@ -183,6 +188,22 @@ class RemoteRetriever(ABC):
         except ValueError as error:
             raise RetrieverError(f"{self._remote.where}: not a reply to a search ({error}); {_SHAPE}") from error
 
+    async def _ask_again(self, request: SearchRequest, error: RetrieverError) -> Sequence[FoundPassage]:
+        """Make a search that failed once more, if the program answers the one for the corpus's first words.
+
+        Raises:
+            RetrieverError: it doesn't: the error of before.
+            Rejected: it does, so that every other search may succeed.
+        """
+        for each in (request.model_copy(update={"query": self._first_words()}), request):
+            try:
+                found = SearchReply.parse(await self._send(each)).passages
+            except (SearchFailed, ValueError):
+                if each is not request or getattr(error.__cause__, "busy", False):
+                    raise error from error.__cause__
+                raise Rejected("retrieve", "the search fails at this query", f"{request.query}\n{error}") from error
+        return found
+
     async def _send(self, request: SearchRequest) -> bytes | str:
         async with self._slots:
             return await self.send(request)
@@ -201,7 +222,7 @@ class RemoteRetriever(ABC):
                 return SearchFailed(f"{what}; the API key in the environment variable {key} {held}")
             case _ if status in _TRANSIENT or status >= 500:
                 why = "the server is overloaded or failing; later the same command continues"
-                return SearchFailed(f"{what}: {why}", True, wait_s=retry_after(headers) or 0)
+                return SearchFailed(f"{what}: {why}", True, False, retry_after(headers) or 0, status in _BUSY)
             case _:
                 return SearchFailed(f"{what}; check retriever.url: {_SHAPE}")
 
@@ -216,11 +237,19 @@ class RemoteRetriever(ABC):
         return SearchFailed(f"connection failed while searching ({cause}); {advice}", True, unreached)
 
     async def search(self, query: str, k: int, split: Split, document: str | None = None) -> list[Scored]:
-        """Return the best `k` passages of `split`, or of one document of it, best first; errors as of `ask`."""
+        """Return the best `k` passages of `split`, or of one document of it, best first.
+
+        Raises:
+            RetrieverError: the program can't be asked; one line.
+            Rejected: this search always fails, and others don't.
+        """
         wanted = min(k, self._remote.max_k)
         while query.strip():
             request = SearchRequest(query=query, k=wanted, filter=Filter(split=split, document_id=document))
-            found = await self.ask(request)
+            try:
+                found = await self.ask(request)
+            except RetrieverError as error:
+                found = await self._ask_again(request, error)
             kept = self._kept(found[:wanted], split, document)
             if len(kept) >= k or len(found) < wanted or wanted >= self._remote.max_k:
                 return kept[:k]
@@ -233,8 +262,7 @@ class RemoteRetriever(ABC):
         Raises:
             RetrieverError: as of `ask`.
         """
-        query = self._library.passage(0).text[:100]
-        request = SearchRequest(query=query, k=1, filter=Filter(split="train", document_id=None))
+        request = SearchRequest(query=self._first_words(), k=1, filter=Filter(split="train", document_id=None))
         asking = self.ask(request, fail_fast=True)
         try:
             asyncio.get_running_loop()
@@ -248,6 +276,9 @@ class RemoteRetriever(ABC):
                 f"{self._remote.where}: finds nothing for the first words of the corpus; check that the index holds "
                 "its documents, since a dialog without passages is dropped"
             )
+
+    def _first_words(self) -> str:
+        return self._library.passage(0).text[:100]
 
     def _kept(self, found: Sequence[FoundPassage], split: Split, document: str | None) -> list[Scored]:
         """Return those of a reply that belong to the split and the document, without copies."""

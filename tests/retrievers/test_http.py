@@ -22,7 +22,7 @@ from generator.common import concurrency
 from generator.config.choices import compose_choice
 from generator.corpora.library import Library
 from generator.dialogs import query
-from generator.errors import RetrieverError
+from generator.errors import Rejected, RetrieverError
 from generator.index import COMMAND
 from generator.retrievers.http import HttpSettings
 from generator.retrievers.remote import RemoteRetriever, schema
@@ -159,13 +159,29 @@ def test_a_failure_is_one_line_that_says_what_to_do(
     with SearchServer(lambda body: []) as server:
         retriever = opened(lib, server)
         server.requests.clear()
-        server.faults = [fault] * attempts
+        server.faults = [fault] * (attempts + 1)
         with pytest.raises(RetrieverError, match=message) as raised:
             search(retriever)
-        assert len(server.requests) == attempts
+        assert len(server.requests) == attempts + 1, "the last is the trial"
         assert "\n" not in str(raised.value)
         server.faults = [fault] * (attempts - 1)
         assert search(retriever) == [], "it comes back in time"
+
+
+@pytest.mark.parametrize("fault", [None, (500, "KeyError", {}), (422, "bad syntax", {}), (200, "<html>", {})])
+def test_a_search_that_always_fails_alone_is_no_fault_of_the_server(fault: Reply | None, lib: Library) -> None:
+    with SearchServer(lambda body: []) as server:
+        retriever = opened(lib, server, retries=0)
+        answered = (200, {"passages": []}, {})
+        server.faults = [fault, answered, fault]
+        with pytest.raises(Rejected, match="retrieve: the search fails") as raised:
+            search(retriever)
+        assert raised.value.text.startswith("tram\n")
+        server.faults = [fault, answered]
+        assert search(retriever) == [], "it was a fault of the moment"
+        server.faults = [(503, "busy", {}), answered, (503, "busy", {})]
+        with pytest.raises(RetrieverError, match="HTTP 503"):
+            search(retriever)
 
 
 def test_a_wait_that_a_user_notices_is_explained(
@@ -184,7 +200,7 @@ def test_the_key_is_sent_and_never_shown(lib: Library, monkeypatch: pytest.Monke
     with SearchServer(lambda body: []) as server:
         retriever = opened(lib, server)
         assert server.headers[-1]["Authorization"] == "Bearer hunter2hunter2"
-        server.faults = [(403, "not hunter2hunter2", {})]
+        server.faults = [(403, "not hunter2hunter2", {})] * 2
         with pytest.raises(RetrieverError, match="RETRIEVER_API_KEY was refused") as raised:
             search(retriever)
     assert "hunter2" not in str(raised.value)

@@ -16,7 +16,7 @@ from generator.corpora.library import Library
 from generator.errors import RetrieverError
 from generator.index import COMMAND
 from generator.retrievers.mcp import McpSettings
-from generator.retrievers.remote import RemoteRetriever
+from generator.retrievers.remote import Filter, RemoteRetriever, SearchRequest
 from generator.schema import Split
 from tests.support import mcp_server
 from tests.support.mcp_server import HttpServer
@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_one_line_at_the_start(
 @pytest.mark.parametrize(("status", "attempts"), [(503, 3), (429, 3), (400, 1)])
 def test_statuses_are_retried_as_those_of_http(status: int, attempts: int, lib: Library, http: HttpServer) -> None:
     retriever = opened(lib, url=http.url)
-    http.faults = [status] * attempts
+    http.faults = [status] * (attempts + 1)  # the last is the trial
     with pytest.raises(RetrieverError, match=f"HTTP {status} ") as raised:
         ids(retriever)
     assert not http.faults and "\n" not in str(raised.value)
@@ -140,7 +140,7 @@ def test_a_server_that_was_restarted_is_asked_again(lib: Library) -> None:
 def test_a_process_that_dies_is_started_again_and_ends_with_the_retriever(lib: Library, tmp_path: Path) -> None:
     retriever = opened(lib, command=stdio(tmp_path), tool="fragile", retries=0)
     with pytest.raises(RetrieverError, match=r"the server ended \(out of memory\); check retriever\.command"):
-        ids(retriever)
+        asyncio.run(retriever.ask(SearchRequest(query="tram", k=3, filter=Filter(split="train", document_id=None))))
     assert len(ids(retriever)) == 3
     (child,) = processes_with(str(tmp_path / "once"))
     del retriever

@@ -11,7 +11,7 @@ import numpy as np
 from generator.common.atomic_files import digest
 from generator.common.console import note
 from generator.corpora.library import Library
-from generator.errors import CorpusError
+from generator.errors import CorpusError, Rejected, RetrieverError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Retriever
 from judges.benchmarks.mtrag.retrieval_table import Row
@@ -103,7 +103,10 @@ async def rank_documents(retriever: Retriever, queries: Mapping[str, str], k: in
 
     async def rank(query: str) -> list[str]:
         async with limit:
-            hits = await retriever.search(query, k, "train")
+            try:
+                hits = await retriever.search(query, k, "train")
+            except Rejected as failure:
+                raise RetrieverError(f"{failure.reason}: {failure.text}") from failure
         return list(dict.fromkeys(hit.passage.document_id for hit in hits))
 
     rankings = await asyncio.gather(*map(rank, queries.values()))
