@@ -129,6 +129,14 @@ class HttpClient:
                 return await retrying(self._attempt, request, call, age)
             except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
                 raise
+            except lm15.AuthError as error:
+                # Moderation and firewalls refuse single prompts by 403, for their words.
+                if error.status != 403 or not await self._try_soon():
+                    raise
+                try:
+                    return await self._post(request, age)
+                except lm15.AuthError as again:
+                    raise lm15.InvalidRequestError(again.message, status=again.status) from again
             except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
                 if not call.given_up:
                     await self._check_after(error, self._tally.served > served)

@@ -130,7 +130,6 @@ def test_a_transient_failure_is_retried(fault: fake.Fault) -> None:
         (fake.overflow, lm15.ContextLengthError),
         (fake.status(404), lm15.UnsupportedModelError),
         (fake.status(401), lm15.AuthError),
-        (fake.status(403), lm15.AuthError),
         (fake.status(402), lm15.BillingError),
     ],
 )

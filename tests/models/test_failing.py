@@ -41,6 +41,17 @@ def test_a_dead_call_is_given_up_while_the_server_answers_others(fault: fake.Fau
         assert attempts(server, "Say hello.") == 0
 
 
+def test_a_prompt_that_is_refused_for_its_words_is_no_refused_key() -> None:
+    with OpenAIServer(faults=fake.dead(fake.status(403, "your input was flagged"))) as server:
+        with pytest.raises(lm15.InvalidRequestError, match="flagged"):
+            chat(server.endpoint(), request("dead"))
+        assert attempts(server) == 2
+    with OpenAIServer(faults=lambda number, body: fake.status(403)) as server:
+        with pytest.raises(lm15.AuthError):
+            chat(server.endpoint(), request("dead"))
+        assert len(server.bodies) == 2, "the second is a trial"
+
+
 def test_a_dead_call_that_fails_slowly_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failing, "_WITHIN_S", 0.01)
     with OpenAIServer(faults=fake.dead(fake.status(500))) as server:
