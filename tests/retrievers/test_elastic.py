@@ -419,6 +419,13 @@ def test_an_error_that_stays_is_reported_after_the_last_retry(
     opened(library(tmp_path), server)
 
 
+def test_one_of_several_servers_may_be_gone_at_the_start(server: ElasticsearchServer, tmp_path: Path) -> None:
+    for hosts in ([server.url, "http://127.0.0.1:1"], ["http://127.0.0.1:1", server.url]) * 3:  # in any order
+        assert found(opened(library(tmp_path), server, hosts=hosts), "crossing", k=1) == ["ferry"]
+    with pytest.raises(RetrieverError, match="connection failed while looking for the index"):
+        opened(library(tmp_path), server, hosts=["http://127.0.0.1:1", "http://127.0.0.1:2"], retry_wait_s=0.01)
+
+
 def test_an_item_that_cannot_be_indexed_is_reported_with_its_reason(
     server: ElasticsearchServer, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_any, stop_when_event_set
+from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_any, stop_when_event_set
 from tenacity.nap import sleep_using_event
 
 from generator.common.concurrency import WaitNotes, backoff
@@ -146,17 +146,21 @@ class Server:
 
         Args:
             doing: what the request is for, as in "while loading passages".
-            fail_fast: without retries if there is no connection: for the first request of all.
+            fail_fast: without retries if no server can be connected with: for the first request of all.
 
         Raises:
             RetrieverError: all attempts failed; one line.
         """
         from elastic_transport import ConnectionError
 
+        def again(state: RetryCallState) -> bool:
+            error = state.outcome.exception() if state.outcome else None
+            # Of several servers each attempt asks another one.
+            unreached = isinstance(error, ConnectionError) and state.attempt_number >= len(self.access.hosts)
+            return error is not None and self.transient(error) and not (fail_fast and unreached)
+
         attempts = Retrying(
-            retry=retry_if_exception(
-                lambda error: self.transient(error) and not (fail_fast and isinstance(error, ConnectionError))
-            ),
+            retry=again,
             stop=stop_any(stop_after_attempt(self.access.retries + 1), stop_when_event_set(self._given_up)),
             wait=backoff(self.access.retry_wait_s),
             before_sleep=self.wait_notes(doing, self.access.build_timeout_s),
