@@ -130,7 +130,7 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
         unclear_types = {place for place, type_ in enumerate(types) if type_.answerability == UNDERSPECIFIED}
         aims = [taxonomy.underspecified if place in unclear_types else aim for place, aim in enumerate(aims)]
     unclear = {place for place, aim in enumerate(aims) if aim and aim.forms}
-    resolving = _resolve(links, aims, unclear)
+    resolving = _resolve(links, aims, unclear, index)
     standalone = _standalone(taxonomy, seed, index, links, unclear)
     forms = _draw_forms(aims, unclear, index, f"{seed}/form")
     non_question = next((share.type for share in taxonomy.later if share.type.name == NON_QUESTION), None)
@@ -172,19 +172,21 @@ def _leave_room(aims: list[Facet | None], answerable: Facet | None) -> None:
                 aims[place] = answerable
 
 
-def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[int]) -> set[int]:
+def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[int], number: int) -> set[int]:
     """Let the turn after each underspecified one resolve it, and return those turns.
 
     Both change places with other turns, so that the shares stay: no underspecified turn is a clarification, and what
-    resolves one is answerable, where the dialog has another turn that can take its place.
+    resolves one is answerable, where the dialog has another turn that can take its place. Over the plans, each other
+    turn does so equally often: no place in a dialog tells what is asked there.
     """
     resolving = {place + 1 for place in unclear if place + 1 < len(aims)}
     free = [place for place in range(len(aims)) if place not in unclear | resolving]
 
     def swap(values: list[Facet | None], place: int, fits: Callable[[Facet], bool]) -> None:
         own = values[place]
-        other = next((i for i in free if (value := values[i]) and fits(value)), None)
-        if own and not fits(own) and other is not None:
+        fit = [i for i in free if (value := values[i]) and fits(value)]
+        if own and not fits(own) and fit:
+            other = fit[(number + place) % len(fit)]
             values[place], values[other] = values[other], own
 
     for place in sorted(unclear | resolving):

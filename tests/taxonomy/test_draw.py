@@ -71,6 +71,9 @@ def test_the_plan_has_the_shares_of_the_paper() -> None:
     aims = Counter(target.aim.name for target in turns if target.aim)
     assert (aims["partial"] + aims["unanswerable"]) / len(turns) == pytest.approx(0.28, abs=0.01)
     assert aims["underspecified"] / len(turns) == pytest.approx(0.154, abs=0.01)
+    for place in range(7):  # what resolves takes the place of any of them, and the last is never underspecified
+        at = Counter(dialog[place].aim.name for dialog in made if dialog[place].aim)
+        assert at["answerable"] / len(made) == pytest.approx(0.55, abs=0.07)
     links = Counter(target.multi_turn.name for target in later if target.multi_turn)
     unclear_answers = links["clarification-of-answer"] + links["clarification-of-intent"]
     assert unclear_answers / len(later) == pytest.approx(0.15, abs=0.01)
