@@ -30,6 +30,8 @@ from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, note_skipped
+from judges.base import UNJUDGED
+from judges.benchmarks.evaluator import why_missing
 from judges.config import JudgingSettings, judging_identity, load_judging
 from judges.panel import Member, median_name, median_of
 from judges.summary import JudgingSummary, closing_table, summarise
@@ -155,9 +157,15 @@ async def judge_dialog(dialog: Dialog, members: Sequence[Member[Judge]], journal
 
 
 async def _verdicts(dialog: Dialog, member: Member[Judge], journal: Journal) -> list[Verdict]:
-    """Return the verdicts of one judge on each turn of a dialog, requested concurrently."""
+    """Return the verdicts of one judge on each turn of a dialog, requested concurrently.
+
+    An answer that didn't come when a model was evaluated has none.
+    """
 
     async def verdict(turn: Turn) -> Verdict:
+        if dialog.context is not None and turn.verdicts and (why := why_missing(turn)) is not None:
+            model = getattr(member.judge, "model", "")
+            return Verdict(judge=member.judge.name, label=UNJUDGED, explanation=why, model=model, decides=False)
         return await member.judge.judge(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
 
     about = dialog.document_ids[0] if dialog.document_ids else dialog.id

@@ -142,7 +142,7 @@ def _earlier(item: Dialog, turn: Turn, context: Context, answers: Mapping[int, T
 
 def why_missing(turn: Turn) -> str | None:
     """Return why a turn has no answer, as an earlier evaluation says; None if it has one, or one that came empty."""
-    if turn.answer:
+    if turn.answer or any(verdict.score is not None for verdict in turn.verdicts):
         return None
     unjudged = (v.explanation for v in turn.verdicts if v.label == UNJUDGED and v.explanation.startswith(NO_ANSWER))
     return next(unjudged, None) if turn.verdicts else NO_ANSWER

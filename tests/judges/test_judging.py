@@ -122,6 +122,30 @@ def test_a_verdict_takes_the_place_of_that_of_the_same_judge_and_model(tmp_path:
     assert place.verdicts() == [[[*kept, new], [*kept, new]]]
 
 
+def test_an_answer_that_did_not_come_when_a_model_was_evaluated_has_no_score(place: Judging) -> None:
+    def verdict(score: float | None, why: str = "") -> Verdict:
+        label = "unjudged" if score is None else "scored"
+        return Verdict(judge="token_f1", label=label, explanation=why, model="", score=score, decides=False)
+
+    verdicts = verdict(0), verdict(None, "no answer: TimeoutError")
+    answered = dialog("d", context="golden")
+    turns = [
+        turn.model_copy(update={"answer": "", "other_answers": (turn.answer,), "verdicts": (given,)})
+        for turn, given in zip(answered.turns, verdicts, strict=True)
+    ]
+    write_dialogs(place.input, answered.model_copy(update={"turns": tuple(turns)}))
+    assert judge("judge=token_recall", f"input={place.input}", f"run_dir={place.run_dir}").code == 0
+    assert [turn[-1]["score"] for turn in place.verdicts()[0]] == [0, None], "an empty one came, and is wrong"
+    for file in (place.input, place.run_dir):
+        again = f"run_dir={place.folder / file.name}-again"
+        assert judge("judge=token_f1", f"input={file}", again).code == 0
+    written = load_dialogs(Path(again.partition("=")[2]) / "dialogs.jsonl")[0]
+    assert [{v.judge: v.score for v in turn.verdicts} for turn in written.turns] == [
+        {"token_f1": 0, "token_recall": 0},
+        {"token_f1": None, "token_recall": None},
+    ]
+
+
 def test_a_gzipped_file_and_its_broken_lines(place: Judging, openai_server: OpenAIServer) -> None:
     assert place.run(openai_server).code == 0
     usual = place.dialogs()
