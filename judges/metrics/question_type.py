@@ -10,8 +10,9 @@ from functools import cache
 from math import exp, log1p
 from pathlib import Path
 
+from generator.common.language import dialog_language
 from generator.schema import Passage, Record, Turn, Verdict
-from judges.base import ComputingJudge, ComputingJudgeSettings
+from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
 # Least probability of a type that is named beside the most probable one.
 ALSO = 0.4
@@ -128,12 +129,17 @@ def question_types(query: str) -> tuple[tuple[str, float], ...]:
 
 
 class QuestionTypeJudge(ComputingJudge):
-    """Labels a turn with the types of its question, such as `factoid+how-to`; the score is the first type's."""
+    """Labels a turn with the types of its question, such as `factoid+how-to`; the score is the first type's.
+
+    Questions in other languages than English are `unjudged`, so that the type that they were asked as stays.
+    """
 
     name = "question_type"
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         """Classify one turn's question; see `generator.schema.Judge`."""
+        if dialog_language().code != "en":
+            return self.verdict(UNJUDGED, "knows English only")
         types = question_types(turn.query)
         explanation = ", ".join(f"{name} {probability:.2f}" for name, probability in types)
         return self.verdict("+".join(name for name, _ in types), explanation, types[0][1])

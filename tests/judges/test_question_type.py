@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.config.settings import human_corpus
+from generator.dialogs.relabel import relabel_turn
 from generator.schema import Dialog
 from judges.metrics.question_type import ALSO, QuestionTypeJudge, load_weights, question_types, rules
 from tests.support.scripted import said
@@ -90,3 +92,12 @@ def test_the_surest_comes_first_and_others_only_if_they_are_sure_enough() -> Non
         verdict = asyncio.run(QuestionTypeJudge().judge((), (), said((query, "The answer."))[0]))
         assert verdict.label == "+".join(kind for kind, _ in found)
         assert (verdict.judge, verdict.score, verdict.decides) == ("question_type", probabilities[0], False)
+
+
+def test_a_question_in_another_language_keeps_the_type_that_it_was_asked_as() -> None:
+    (turn,) = said(("Wie lange ist die Bücherei geöffnet?", "Bis acht."))
+    german = load_language("de")
+    with use_languages(Languages(german, german)):
+        verdict = asyncio.run(QuestionTypeJudge().judge((), (), turn))
+    assert verdict.label == "unjudged"
+    assert relabel_turn(turn.model_copy(update={"verdicts": (verdict,)})).question_type == turn.question_type
