@@ -56,6 +56,7 @@ def test_rejected_pairs_leave_the_dataset_and_stay_out(openai_server: OpenAIServ
 
 def test_a_command_without_its_paths_says_how_it_is_called() -> None:
     assert command(program=COMMAND).error.endswith(COMMAND.usage[0])
+    assert command("run", "lm.model=x", program=COMMAND).error.startswith("lm.model: this command has no such setting")
     assert "paths: required" in command("--help", program=COMMAND).out
 
 

@@ -43,12 +43,14 @@ def describe_unknown(name: str, command: str = "config") -> str:
     same_end = [setting for setting in names if setting.endswith(f".{name}")]
     if name in known and not same_end:
         having = [choice for choice in known[name] if not choice.startswith("conf/")]
-        if not having:
+        if not having or name not in names:
             return f"{name}: this command has no such setting; {_SHOW_ALL}"
         return f"{name}: unknown here; only these have it: {', '.join(having)}"
     if own_model:
         names = [f"{own_model[1]}{setting[2:]}" for setting in known if setting.startswith("lm.")]
-    near = same_end[:3] or difflib.get_close_matches(name, names, 2, 0.75)
+    group, _, key = name.partition(".")
+    inside = [setting for setting in names if setting.startswith(f"{group}.") and setting.endswith(f".{key}")]
+    near = (same_end or inside)[:3] or difflib.get_close_matches(name, names, 2, 0.75)
     advice = f"did you mean {' or '.join(near)}?" if near else _SHOW_ALL
     return f"{name}: unknown setting; {advice}"
 

@@ -88,6 +88,7 @@ WRONG = [
     ("turns=1 min_turns=2 taxonomy=unanswerable", "lm.api_base"),  # a type with turns of its own
     # names
     ("+lm.modell=x", "lm.modell: unknown setting; did you mean lm.model?"),
+    ("lm.top_k=3", "lm.top_k: unknown setting; did you mean lm.greedy.top_k or lm.sampled.top_k?"),
     ("retriver.k=3", "did you mean retriever.k"),
     ("retreiver=bm25", "retreiver: unknown setting; did you mean retriever"),
     ("xyzzy=3", "xyzzy: unknown setting; `--cfg job` shows all settings"),
