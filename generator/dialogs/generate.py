@@ -24,7 +24,11 @@ from generator.models.lm import Clients, LanguageModel
 from generator.schema import Cost, Dialog, Drop, Judge, Record, Scope, Turn, Usage, Verdict
 from taxonomy import PLAIN
 
-_WHY_DROPPED = {"dialog": "an answer judged incorrect", "verified": "an answer that its judge did not pass"}
+_WHY_DROPPED = {
+    "prefix": "the first answer judged incorrect",
+    "dialog": "an answer judged incorrect",
+    "verified": "an answer that its judge did not pass",
+}
 
 
 @dataclass(frozen=True)
