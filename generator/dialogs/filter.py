@@ -86,6 +86,14 @@ def parse_filter(text: str) -> tuple[str, tuple[Condition, ...]]:
     return mode, tuple(conditions)
 
 
+def loses_unjudged(keep: str, judge: Judge) -> bool:
+    """Return whether a filter leaves out the pairs that a judge fails on."""
+    mode, conditions = parse_filter(keep)
+    labels = [each for each in conditions if each.column in ("verdict", judge.name) and isinstance(each.value, str)]
+    wanted = any((each.value == "unjudged") != (each.operator == "=") for each in labels)
+    return wanted or (mode == "verified" and judge.decides)
+
+
 def _check(text: str) -> str:
     parse_filter(text)
     return text

@@ -12,7 +12,7 @@ from generator.common.language import Languages, use_languages
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import Model, use_model
 from generator.dialogs.columns import EvidenceRanker, rank_turns
-from generator.dialogs.filter import Filter, filter_pairs, parse_filter
+from generator.dialogs.filter import Filter, filter_pairs, loses_unjudged, parse_filter
 from generator.dialogs.journal import Calls, Journal
 from generator.dialogs.language_checks import SLIP, find_slip
 from generator.dialogs.live import following, tell, tell_turn
@@ -193,8 +193,8 @@ class DialogGenerator:
             lm: the model that wrote the dialog; it judges too, unless the judges have their own.
 
         Raises:
-            ModelError: `lm` can't be used, or the judges' own model and only verified dialogs are kept; the run can be
-                continued later.
+            ModelError: `lm` can't be used, or the judges' own model and the filter leaves out what isn't judged; the
+                run can be continued later.
         """
         judging = self.judging
         if judging is None:
@@ -208,8 +208,8 @@ class DialogGenerator:
                 tell("verdict", turn.turn, f"{verdict.label}: {verdict.explanation}", judge.name)
                 return verdict
             except ModelError as error:
-                if judging.clients is None or parse_filter(self.keep)[0] == "verified":
-                    raise  # since every dialog would be lost
+                if judging.clients is None or loses_unjudged(self.keep, judge):
+                    raise  # or every dialog would be lost
                 # The judges' own model is gone: their pairs stay unjudged, and the run goes on.
                 return Verdict(
                     judge=judge.name,
