@@ -20,7 +20,7 @@ from generator.common.language import IN_ENGLISH, use_languages
 from generator.common.passages import count_tokens
 from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.job import Job, RunFailed, load_named
-from generator.config.run_checks import TOKENS_PER_WORD, check_settings, check_users, size_window
+from generator.config.run_checks import TOKENS_PER_WORD, check_settings, check_users, find_tightest, size_window
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
 from generator.dialogs.calls import TOO_LONG
 from generator.dialogs.dedup import Deduplicator
@@ -216,12 +216,13 @@ class Run(Session[Summary]):
         turns, room = self.settings.turns.least, self.spec.window
         if algorithm.name == "multi" and (found := int(turns * self._words_found())) > OVERFULL * room:
             fits = "not even a first turn fits" if found > turns * room else "dialogs that don't fit end early"
-            context = int(self.settings.lm.context + TOKENS_PER_WORD * (found - room))
+            name, lm = find_tightest(self.settings)
+            context = int(lm.context + TOKENS_PER_WORD * (found - room))
             tokens = room // (2 * turns)
             note(
-                f"lm.context={self.settings.lm.context} has room for some {room} words of documents, and {turns} turns "
-                f"may find {found}: {fits}; set lm.context={context}, with which the server loads the model, or for "
-                f"instance retriever.k=2 retriever.passage_tokens={tokens} retriever.overlap={tokens // 10}"
+                f"{name}.context={lm.context} has room for some {room} words of documents, and {turns} turns "
+                f"may find {found}: {fits}; set {name}.context={context}, with which the server loads the model, or "
+                f"for instance retriever.k=2 retriever.passage_tokens={tokens} retriever.overlap={tokens // 10}"
             )
         reasons = algorithm.name in ("single", "multi") and algorithm.reasoning is None and self.settings.reasoning
         better = ["algorithm.reasoning=false"] if reasons and not self.components.languages.differ else []

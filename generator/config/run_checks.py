@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from generator.config.settings import Settings
 from generator.errors import ConfigError
+from generator.models.endpoints import Endpoint
 from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.mtrag import MtragExport
 from generator.output.rad_bench import RadBenchExport
@@ -88,6 +89,12 @@ def _check_models(settings: Settings) -> None:
                 models.append(endpoint.model)
 
 
+def find_tightest(settings: Settings) -> tuple[str, Endpoint]:
+    """Return the setting and the model that has least room, of those that write dialogs."""
+    models = {"lm": settings.lm, **settings.others}
+    return min(models.items(), key=lambda named: named[1].context - named[1].max_tokens)
+
+
 def size_window(settings: Settings, taxonomy: Taxonomy) -> int:
     """Return how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them."""
     reserved = RESERVED_TOKENS + RESERVED_FOR_TURN * max(0, settings.turns.most - 4)
@@ -97,12 +104,12 @@ def size_window(settings: Settings, taxonomy: Taxonomy) -> int:
         reserved += RESERVED_FOR_TASK + int(QUESTIONS * retriever.k * retriever.passage_tokens * TOKENS_PER_WORD)
     elif taxonomy.tasks:  # the judge's prompt holds what may be a whole reply
         reserved += RESERVED_FOR_TASK + settings.lm.max_tokens
-    free = settings.lm.context - settings.lm.max_tokens - reserved
+    name, lm = find_tightest(settings)
+    free = lm.context - lm.max_tokens - reserved
     if free < RESERVED_TOKENS / 3:
         raise ConfigError(
-            f"lm.context={settings.lm.context}: leaves no room for documents beside replies of "
-            f"lm.max_tokens={settings.lm.max_tokens}; set lm.context="
-            f"{settings.lm.max_tokens + reserved + RESERVED_TOKENS} or more, with which the server loads the model, "
-            "or lower lm.max_tokens"
+            f"{name}.context={lm.context}: leaves no room for documents beside replies of "
+            f"{name}.max_tokens={lm.max_tokens}; set {name}.context={lm.max_tokens + reserved + RESERVED_TOKENS} or "
+            f"more, with which the server loads the model, or lower {name}.max_tokens"
         )
     return int(free / TOKENS_PER_WORD)

@@ -84,6 +84,7 @@ def test_a_wrong_value_is_said_to_be_so(composed: DictConfig, given: str, said: 
 WRONG = [
     ("dedup.against=[nowhere.jsonl]", "dedup.against"),
     ("lm.context=2500", "lm.context=2500: leaves no room for documents"),
+    ("user.lm=openai user.lm.model=m user.lm.context=2500", "user.lm.context=2500: leaves no room for documents"),
     ("turns=2-3 min_turns=4", "min_turns=4: no dialog has more than 3 turns"),
     ("turns=1 min_turns=2 taxonomy=unanswerable", "lm.api_base"),  # a type with turns of its own
     # names
