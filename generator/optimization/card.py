@@ -51,7 +51,7 @@ class Card(Record):
         documents: of train, validation and held-out examples, none of them on two sides.
         shared: documents that are on two sides: if there are any, `documents` are those that the dialogs began with.
         scores: by name; `score` is what was optimised, `kappa` Cohen's, of a judge's verdicts.
-        no_label: held-out examples without a verdict, before and after; they count as wrong, and not in kappa.
+        no_label: held-out examples without a usable reply, before and after; they count as wrong, and not in kappa.
         validation: the score of each candidate on the validation examples, the first one's before.
         budget, tried: examples that could be and that were tried to find it, with any candidate.
         calls, tokens: of both models, with those on held-out examples.
@@ -82,14 +82,14 @@ class Card(Record):
 
     @property
     def failed(self) -> bool:
-        """True if no held-out example got a verdict."""
+        """True if no held-out example got a usable reply."""
         return self.no_label is not None and min(self.no_label) == self.held_out
 
     @property
     def verdict(self) -> str:
         """Say in a sentence what came of it."""
         if self.failed:
-            return "no reply was a verdict, so nothing could be tried"
+            return "no reply could be used, so nothing could be tried"
         if len(self.validation) < 2:
             return "no new instructions came as far as the validation examples: the instructions are as they were"
         if self.before == self.after:
@@ -107,7 +107,7 @@ class Card(Record):
             f"On {self.held_out} held-out examples: **{self.verdict}**.",
             table(["held out", "before", "after", "difference"], rows),
             "Intervals: 95%, bootstrap over documents. `score` is the mean of " + ", ".join(self.metric) + ".",
-            *([f"Without a verdict: {self.no_label[0]} before, {self.no_label[1]} after."] if self.no_label else []),
+            *([f"Without a usable reply: {self.no_label[0]} before, {self.no_label[1]} after."] if self.no_label else []),
             f"Data: {', '.join(self.data)}; train {self.train}, validation {self.validation_examples}, held out "
             f"{self.held_out} examples of {' + '.join(map(str, self.documents))} documents, {sides}. Seed {self.seed}.",
             f"GEPA, reflection by {self.reflection}: {len(self.validation)} candidates (validation: "
@@ -173,5 +173,5 @@ def _score(values: Figures, groups: int) -> Score:
 
 
 def count_unlabelled(outcomes: Sequence[Outcome]) -> int:
-    """Return how many have no verdict."""
+    """Return how many have no usable reply."""
     return sum(outcome.label == UNJUDGED for outcome in outcomes)

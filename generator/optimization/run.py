@@ -79,7 +79,7 @@ def run_optimization(settings: Optimization, configuration: str) -> None:
 
     Raises:
         GroundedDialogsError: it can't begin or go on.
-        RunFailed: no reply was a verdict.
+        RunFailed: no reply could be used.
         KeyboardInterrupt: it was interrupted; finished calls are kept.
     """
     dspy.disable_logging()
@@ -204,7 +204,7 @@ class OptimizationRun(Session[Ended]):
             documents=cast(Any, tuple(len(find_groups(part)) for part in split)),
             shared=split.shared,
             scores=self._compare(before, after),
-            no_label=(count_unlabelled(before), count_unlabelled(after)) if self._judges else None,
+            no_label=(count_unlabelled(before), count_unlabelled(after)),
             validation=validation,
             budget=settings.calls,
             tried=details.total_metric_calls,

@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         score: 0 to 1.
-        label: that a judge gave, or that an answer implies; empty if there is none.
+        label: that a judge gave, or that an answer implies, `unjudged` without a usable reply; empty if there is none.
         feedback: what was asked, what was wrong, and what is right, for the reflection model.
     """
 
@@ -147,7 +147,7 @@ class AnswerTarget(Target):
         try:
             turn = await step.acall(passages, history, question, self._type)
         except Rejected as why:
-            return Outcome(0.0, "", f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
+            return Outcome(0.0, UNJUDGED, f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
         support = support_of(passages, history, turn)
         verdict = await self._words.judge(passages, history, turn)
         claims = any(c.isalnum() for c in drop_refusals(turn.answer))
@@ -194,7 +194,7 @@ class RewriteTarget(Target):
         try:
             query = await step.acall(documents, example.history, example.turn.query)
         except Rejected as why:
-            return Outcome(0.0, "", f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
+            return Outcome(0.0, UNJUDGED, f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
         lines = [_show(example), f"The query written:\n{query}", f"The query that people wrote:\n{example.query}"]
         return Outcome(compare_queries(example.turn.query, query, example.query), "", "\n".join(lines))
 
@@ -235,7 +235,7 @@ class AskTarget(Target):
         try:
             question = await step.acall(documents, example.history, question_type)
         except Rejected as why:
-            return Outcome(0.0, "", f"{asked}\nNo question was kept: {why.reason}: {why.text}")
+            return Outcome(0.0, UNJUDGED, f"{asked}\nNo question was kept: {why.reason}: {why.text}")
         trace = dspy.settings.trace
         refused = trace[-1][1].get("rejected", "")
         lines = [asked, *([f"Refused before:\n{refused}"] if refused else []), f"Kept: {question}"]

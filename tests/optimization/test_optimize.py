@@ -307,11 +307,14 @@ def test_another_model_reflects_over_http(data: Path, tmp_path: Path, openai_ser
     assert {body["max_tokens"] for body in openai_server.bodies} == {256, 300}
 
 
-def test_a_judge_without_a_verdict_is_no_success(data: Path, tmp_path: Path, openai_server: OpenAIServer) -> None:
+@pytest.mark.parametrize("target", ["judge.correctness", "answer", "ask_first"])
+def test_a_target_without_a_usable_reply_is_no_success(
+    target: str, data: Path, tmp_path: Path, openai_server: OpenAIServer
+) -> None:
     openai_server.responder = lambda body: "Hm."
-    usual = ("target=judge.correctness", f"data={data}", "train=4", "validation=4", "held_out=4", "calls=8")
+    usual = (f"target={target}", f"data={data}", "train=4", "validation=4", "held_out=4", "calls=8")
     done = command(*usual, f"run_dir={tmp_path / 'run'}", *openai_server.settings(), program=COMMAND)
-    assert done.code == 1 and done.error.startswith("no reply was a verdict")
+    assert done.code == 1 and done.error.startswith("no reply could be used")
 
 
 def test_a_server_that_refuses_the_key_is_one_line(
