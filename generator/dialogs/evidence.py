@@ -30,6 +30,7 @@ _MOST_RETOLD, _MOST_ASIDE = 0.75, 0.5
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
 
+_DIGIT = re.compile(r"\d")
 _QUESTION = re.compile(rf"[^.!?。！？؟।\n]+{QUESTION_MARK}")
 
 
@@ -56,9 +57,11 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
 
     Args:
         said: what the answer needn't prove: the question first, then what was said before it and titles.
+        evidence: sentences; without a digit they may spell out numbers below 100.
     """
     claims = _QUESTION.sub("", drop_refusals(drop_closings(drop_requests(answer))))
-    terms = [term for term in read_terms(claims) if term.kind != "number" or not may_be_spelt_out(term.key)]
+    in_digits = any(map(_DIGIT.search, evidence))
+    terms = [t for t in read_terms(claims) if t.kind != "number" or in_digits or not may_be_spelt_out(t.key)]
     have = set[str]().union(*(term_keys(text) for text in evidence))
     if not terms:
         asked = {term.key for term in read_terms(said[0])}
