@@ -11,11 +11,12 @@ UNSPACED = (
 
 
 def _list_marks() -> str:
-    """Return the vowel signs and the like of scripts from Hebrew to Balinese, which stand inside words.
+    """Return the accents, vowel signs and the like of scripts up to Balinese that stand inside words.
 
-    Python's `\\w` has none of them, so that it cuts a Hindi word at every vowel. With them, the two invisible joiners.
+    Python's `\\w` has none of them, so that it cuts a Hindi word at every vowel, and one with accents of their own, as
+    macOS writes “é” and Russian shows stress, at each. With them, the two invisible joiners.
     """
-    marks = (chr(code) for code in range(0x0590, 0x1B80) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+    marks = (chr(code) for code in range(0x0300, 0x1B80) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
     return "".join(mark for mark in marks if not re.match(f"[{UNSPACED}]", mark)) + "\u200c\u200d"
 
 
@@ -24,7 +25,7 @@ MARKS = _list_marks()
 WORD = rf"[^\W{UNSPACED}]{{1,64}}(?:[{MARKS}]{{1,8}}[^\W{UNSPACED}]{{0,64}}){{0,32}}|[{UNSPACED}]"
 _WORD = re.compile(WORD.replace("{1,64}", "+").replace("{0,64}", "*").replace("{0,32}", "*"))
 _PLAIN_WORD = re.compile(r"\w+")  # the same for plain texts, faster
-_SPECIAL = re.compile("[\u0590-\u1b7f\u200c\u200d\u3040-\U0010ffff]")
+_SPECIAL = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1b7f\u200c\u200d\u3040-\U0010ffff]")
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 _RUN = re.compile(rf"([\da-zª-ɏ]+)|((?:[^\W\da-zª-ɏ]|[{MARKS}])+)")

@@ -7,7 +7,7 @@ import pytest
 
 from generator.common.detection import detect_language, find_other_language
 from generator.common.language import Language, Languages, known_codes, load_language, use_languages
-from generator.common.passages import sentences, windows
+from generator.common.passages import find_tokens, sentences, windows
 from generator.common.refusals import has_refusal
 from generator.common.scripts import count_words, find_runs, words
 from generator.common.support import find_unsupported, read_terms
@@ -38,6 +38,13 @@ def test_a_real_text_is_cut_and_known_as_its_language_and_no_other(code: str) ->
 
 def test_words_keep_their_vowel_signs_and_letters_without_spaces_stand_alone() -> None:
     assert words("हिन्दी में Ähren 図書館") == ["हिन्दी", "में", "ähren", "図", "書", "館"]
+    assert words("за\u0301мок Ve\u0301 n\u0308x") == ["за\u0301мок", "vé", "n\u0308x"]
+    assert [token.group() for token in find_tokens("Ve\u0301, ca\u0323\u0302p!")] == [
+        "Ve\u0301",
+        ",",
+        "ca\u0323\u0302p",
+        "!",
+    ]
     assert words("İskele, ISKELE") == ["iskele", "iskele"] and find_runs("İskele") == [("iskele", "")]
     assert count_words("How old is it?") == 4 and count_words("図書館は") == 2
     assert count_words("ตั๋วเด็กของเรือท่าเขียวราคาเท่าไร") == 9  # seven for a reader
