@@ -76,6 +76,8 @@ def describe_hydra_error(error: Exception, command: str = "config") -> str:
         if not equals:
             if command == "config" and Path(name, "config.yaml").is_file():
                 return f"{name}: is a run folder; {Path(name, 'config.yaml')} continues the run"
+            if command == "config" and Path(name).exists():
+                return f"{name}: not a setting; for dialogs on what it holds give corpus=folder corpus.path={name}"
             return f"{name}: not a setting; write it as name=value"
         quoted = '["…","…"]' if value.startswith("[") else '"…"'
         advice = "put a value with special characters into two pairs of quotes"

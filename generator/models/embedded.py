@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -29,6 +29,7 @@ _REPEAT_PENALTY = 1.1
 # Between two batches of a prompt llama.cpp sees that nobody waits for the reply any more; its default is 2048 tokens.
 _BATCH = 256
 _SILENT = 0
+_BUNDLED = "SmolLM2-135M-Instruct"
 
 
 class EmbeddedEndpoint(Endpoint):
@@ -50,8 +51,17 @@ class EmbeddedEndpoint(Endpoint):
     def _named_by_file(cls, values: Any) -> Any:
         if isinstance(values, dict) and not values.get("model"):
             path = values.get("path")
-            return {**values, "model": Path(str(path)).stem if path else "SmolLM2-135M-Instruct"}
+            return {**values, "model": Path(str(path)).stem if path else _BUNDLED}
         return values
+
+    @model_validator(mode="after")
+    def _is_bundled_model(self) -> Self:
+        if self.is_bundled and self.model != _BUNDLED:
+            raise ValueError(
+                f"model={self.model} is not the model in the package; choose where it runs, such as lm=openai or "
+                "lm=ollama, or give its file as lm.path"
+            )
+        return self
 
     @property
     def is_bundled(self) -> bool:

@@ -151,6 +151,16 @@ def test_an_unknown_setting_is_compared_with_those_of_the_command(program: Comma
     assert f"path: unknown setting; did you mean {near}" in command("path=x", program=program).refused
 
 
+def test_the_model_in_the_package_has_no_other_name() -> None:
+    """Or the data would name a model that wrote none of it, since nobody chose its server."""
+    assert refused("lm.model=gpt-4o").startswith("lm: model=gpt-4o is not the model in the package")
+
+
+def test_a_folder_alone_is_told_where_it_goes() -> None:
+    Path("types").mkdir()
+    assert "corpus=folder corpus.path=types" in refused("types")
+
+
 @pytest.mark.parametrize("group", [group for group in groups() if group not in ("benchmark", "student")])
 def test_an_unknown_choice_is_told_what_there_is(group: str) -> None:
     message = refused(f"{group}=zzz")
