@@ -1,7 +1,7 @@
 """Choose where a later question starts from, so that a conversation moves on to new passages.
 
 Katsis et al. 2025, section 3.2: relevant passages are not to remain the same; their synthetic conversations had 4.6
-unique ones, people's 16.9. Of people's later turns, 10% rest on the text of earlier passages alone.
+unique ones, people's 16.9. Of people's later turns, 6% rest on the text of earlier passages alone.
 """
 
 from collections.abc import Iterable, Sequence
