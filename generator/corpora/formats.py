@@ -43,6 +43,8 @@ _SITE = re.compile(r"\s+[|–—·•»:/-]+\s")  # stands before it in a page's
 # What word processors write into PDFs where nobody named them: “Microsoft Word - lease_v3.docx”.
 _NO_TITLE = re.compile(r"\s*(?:Microsoft \w+ - |untitled\s*$|.+\.(?:docx?|pptx?|odt|indd|tex|dvi)\s*$)", re.IGNORECASE)
 
+# It is invisible inside a line, and cuts words for whatever compares them.
+_SOFT_HYPHEN = "\u00ad"
 _DRM = frozenset({"META-INF/rights.xml", "META-INF/license.lcpl"})
 LOCKED = "it is password-protected; save it without a password"
 
@@ -82,7 +84,12 @@ def _decode(data: bytes, encoding: str = "utf-8") -> str:
 
 
 def _plain(text: str) -> tuple[str, str]:
-    return take_heading("", join_lines(mark_headings(drop_contents(text))))
+    return take_heading("", join_lines(mark_headings(drop_contents(_show_hyphens(text)))))
+
+
+def _show_hyphens(text: str) -> str:
+    """Return a text with its soft hyphens where a reader sees them, at the ends of lines, as hyphens."""
+    return text.replace(f"{_SOFT_HYPHEN}\n", "-\n").replace(_SOFT_HYPHEN, "")
 
 
 def read_labels(file: File) -> dict[str, str]:
@@ -168,8 +175,11 @@ def _read_front_matter(text: str) -> tuple[str, str]:
 
 
 def take_heading(title: str, text: str) -> tuple[str, str]:
-    """Return the title, by default the heading that a Markdown text begins with, and the text without it."""
-    title = " ".join(title.split())
+    """Return the title, by default the heading that a Markdown text begins with, and the text without it.
+
+    Neither has soft hyphens.
+    """
+    title, text = (part.replace(_SOFT_HYPHEN, "") for part in (" ".join(title.split()), text))
     if (heading := _FIRST_HEADING.match(text)) and title in ("", heading[1]):
         return heading[1], text[heading.end() :]
     return title, text
@@ -229,7 +239,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
             raise FormatError(LOCKED) from error
         raise FormatError(f"not a readable PDF: {describe(error)}") from error
     # PDFium gives line ends of Windows, and a mark in place of a hyphen that ends a line.
-    lines = [page.replace("\r\n", "\n").replace("\2", "-\n") for page in pages]
+    lines = [_show_hyphens(page.replace("\r\n", "\n").replace("\2", "-\n")) for page in pages]
     text = join_pages(lines)
     if not text.strip():
         raise FormatError("its pages have no text, only images; run OCR on it")

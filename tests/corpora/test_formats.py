@@ -114,3 +114,16 @@ def test_a_file_without_text_is_broken(tmp_path: Path) -> None:
         (f"{tmp_path}/b.md", "it holds no text"),
         (f"{tmp_path}/c.txt", "it seems to be UTF-16; save it as UTF-8"),
     ]
+
+
+def test_a_soft_hyphen_is_seen_at_the_end_of_a_line_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        "<title>Fähr&shy;preise</title><p>Der Fähr&shy;preis ist im Som\u00admer höher.</p>"
+    )
+    line = "Der Fährmann fährt jeden Tag über den breiten Fluss und ver"
+    (tmp_path / "b.txt").write_text(
+        f"{line}\u00ad\nkauft dort seine Kar\u00adten an alle Gäste, die mit ihm fahren wollen."
+    )
+    page, text = good(read("folder", path=str(tmp_path)))
+    assert (page.title, page.text) == ("Fährpreise", "Der Fährpreis ist im Sommer höher.")
+    assert text.text == f"{line}kauft dort seine Karten an alle Gäste, die mit ihm fahren wollen."
