@@ -312,6 +312,7 @@ def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
     [
         ("de", "Ich weiß leider nicht, ob es in der Bücherei einen Kaffeeautomaten für die Besucher gibt.", "correct"),
         ("de", "Leider liegen mir keine Angaben zu einem Café vor.", "correct"),
+        ("de", "Wie lange das dauert, geht aus den Angaben nicht hervor.", "correct"),
         ("fr", "Je ne sais pas si les casques sont fournis avec les vélos dans toutes les stations.", "correct"),
         ("es", "Lo siento, no sé si los pendientes de plata se pueden devolver en la tienda.", "correct"),
         ("it", "Non ho informazioni sul parcheggio.", "unjudged"),  # it has no patterns for refusals
