@@ -70,7 +70,7 @@ class Card(Record):
     documents: tuple[int, int, int]
     shared: int = 0
     scores: Mapping[str, Comparison]
-    no_label: tuple[int, int] | None
+    no_label: tuple[int, int]
     validation: tuple[float, ...]
     budget: int
     tried: int
@@ -83,7 +83,7 @@ class Card(Record):
     @property
     def failed(self) -> bool:
         """True if no held-out example got a usable reply."""
-        return self.no_label is not None and min(self.no_label) == self.held_out
+        return min(self.no_label) == self.held_out
 
     @property
     def verdict(self) -> str:
@@ -107,7 +107,7 @@ class Card(Record):
             f"On {self.held_out} held-out examples: **{self.verdict}**.",
             table(["held out", "before", "after", "difference"], rows),
             "Intervals: 95%, bootstrap over documents. `score` is the mean of " + ", ".join(self.metric) + ".",
-            *([f"Without a usable reply: {self.no_label[0]} before, {self.no_label[1]} after."] if self.no_label else []),
+            f"Without a usable reply: {self.no_label[0]} before, {self.no_label[1]} after.",
             f"Data: {', '.join(self.data)}; train {self.train}, validation {self.validation_examples}, held out "
             f"{self.held_out} examples of {' + '.join(map(str, self.documents))} documents, {sides}. Seed {self.seed}.",
             f"GEPA, reflection by {self.reflection}: {len(self.validation)} candidates (validation: "

@@ -174,8 +174,8 @@ def _load(settings: Finetuning, quantised: bool) -> tuple[Any, Any]:
         model = AutoModelForCausalLM.from_pretrained(student.model, **weights)
     except (OSError, ValueError, ImportError) as error:
         raise ConfigError(
-            f"student.model={student.model}: can't be loaded ({describe(error)}); give a chat model's folder, or a name on "
-            "the hub"
+            f"student.model={student.model}: can't be loaded ({describe(error)}); give a chat model's folder, or a "
+            "name on the hub"
         ) from error
     if tokenizer.chat_template is None:
         raise ConfigError(f"student.model={student.model}: has no chat template; give a chat model")
