@@ -61,6 +61,15 @@ def test_rouge_l_is_unstemmed_and_counts_articles() -> None:
     assert rouge_l("trams", "tram") == 0
 
 
+def test_rouge_l_gives_no_score_where_it_sees_no_words() -> None:
+    answers = ("Паром отходит в шесть.", "The ferry leaves at 6.")
+    turns = [
+        turn.model_copy(update={"other_answers": (turn.answer,)}) for turn in said(*(("When?", a) for a in answers))
+    ]
+    labels = [asyncio.run(WordMetric("rouge_l").judge((), (), turn)).label for turn in turns]
+    assert labels == ["unjudged", "scored"]
+
+
 def test_rb_alg_is_a_harmonic_mean_of_what_is_brought_to_0_to_1() -> None:
     assert rb_alg(0.5, 0.0, 0.5) == pytest.approx(3 / (1 / 0.5 + 1 / 0.5 + 1 / 0.75))
     assert rb_alg(1, 1, 1) == 1
