@@ -55,7 +55,7 @@ def read_json(file: File) -> Any:
         with open_file(file) as stream:
             return _parse(stream.read())
     except ValueError as error:
-        raise CorpusError(f"{file.where}: not JSON: {error}") from error
+        raise CorpusError(f"{file.where}: not JSON: {error}; give a whole copy of the file") from error
     except OSError as error:
         raise CorpusError(f"{file.where}: can't be read: {describe(error)}") from error
 
@@ -73,7 +73,10 @@ def read_json_list(file: File, key: str, format_name: str) -> Iterator[tuple[str
     records = (content.get(key) if isinstance(content, dict) else None) if key else content
     if not isinstance(records, list) or not records:
         missing = f"list `{key}` of records" if key else "list of records"
-        raise CorpusError(f"{file.where}: has no {missing}, so it isn't {format_name}'s own format")
+        raise CorpusError(
+            f"{file.where}: has no {missing}, so it isn't {format_name}'s own format; "
+            "give the publisher's files and no others"
+        )
     yield from ((f"{file.where}: {key}[{number}]", record) for number, record in enumerate(records))
 
 

@@ -201,7 +201,10 @@ def _read_domains(file: File) -> tuple[str, Mapping[str, Any]]:
         shape = dict if kind == _DOCUMENTS or kind is None else (dict, list)
         if isinstance(domains, dict) and domains and all(isinstance(members, shape) for members in domains.values()):
             return kind or _DIALOGS, domains
-    raise CorpusError(f"{file.where}: has neither {_DOCUMENTS} nor {_DIALOGS}, so it isn't MultiDoc2Dial's own format")
+    raise CorpusError(
+        f"{file.where}: has neither {_DOCUMENTS} nor {_DIALOGS}, so it isn't MultiDoc2Dial's own format; "
+        "give the publisher's files and no others"
+    )
 
 
 def _split(file: File) -> str | None:

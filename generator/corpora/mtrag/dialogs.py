@@ -226,7 +226,10 @@ def _read_content(file: File) -> Any:
 def _members(file: File, content: Any, key: str) -> Iterator[tuple[str, Any]]:
     members = content.get(key) if isinstance(content, Mapping) else None
     if not isinstance(members, list):
-        raise CorpusError(f"{file.where}: has no list `{key}`, so it isn't mtRAG's own format")
+        raise CorpusError(
+            f"{file.where}: has no list `{key}`, so it isn't mtRAG's own format; "
+            "give the publisher's files and no others"
+        )
     yield from ((f"{file.where}: {key}[{number}]", member) for number, member in enumerate(members))
 
 
