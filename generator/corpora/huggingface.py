@@ -84,7 +84,7 @@ class HuggingFaceCorpus(FieldCorpus):
                 told += f"; corpus=folder reads {texts}" if texts else ""
                 raise CorpusError(f"corpus.path={self.path}: {told}") from error
             after = f" after {self.split}[{number}]" if number >= 0 else ""
-            if splits := re.search(r"^Bad split: .* Available splits: \[(.*)\]", str(error)):
+            if splits := re.search(r"^(?:Bad|Unknown) split.*(?:splits:|one of) \[(.*)\]", str(error)):
                 only = splits[1].replace("'", "")
                 raise CorpusError(f"corpus.split={self.split}: {self.path} has only {only}") from error
             raise CorpusError(f"corpus.path={self.path}: can't be read{after}: {_explain(error)}") from error
