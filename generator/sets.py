@@ -85,14 +85,15 @@ class DialogSet(NamedTuple):
     def languages(self, code: str | None = None) -> Languages:
         """Return the languages of passages and dialogs, as a sample shows them; `code` names that of the dialogs.
 
-        Report dialogs that are taken for English since no half of them is in one language.
+        Report dialogs of several languages that are taken for English, since no half of them is in one.
         """
         sample = list(islice((record for record in self.records() if isinstance(record, Dialog)), SAMPLE))
         told = [" ".join(text for turn in dialog.turns for text in (turn.query, turn.answer)) for dialog in sample]
         passages = ["\n".join(p.text for p in dialog.passages) for dialog in sample if dialog.passages]
         found = detect_language(passages)[0] if passages else None
-        spoken = code or detect_language(told)[0] or found
-        if not spoken:
+        most, count = detect_language(told)
+        spoken = code or most or found
+        if not spoken and count:
             note(f"{self.path}: no half of the dialogs is in one language, so English is assumed; set language if not")
         dialog = load_language(spoken or "en")
         return Languages(load_language(found) if found else dialog, dialog)

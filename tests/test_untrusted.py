@@ -171,11 +171,11 @@ def test_a_run_over_hostile_documents_is_a_run_like_any_other(algorithm: str, tm
         "\n".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]" for a, b in pairwise("abcdefghijklmnop")),
     ],
 )
-def test_front_matter_that_is_no_plain_yaml_is_text(front: str, tmp_path: Path) -> None:
+def test_front_matter_that_is_no_plain_yaml_is_left_out(front: str, tmp_path: Path) -> None:
     text = f"---\n{front}\n---\nIt opens at nine.\n"
     (tmp_path / "a.md").write_text(text, encoding="utf-8")
     (document,) = good(read("folder", path=str(tmp_path)))
-    assert document.title == "a" and front[:9] in document.text and document.text.endswith("It opens at nine.")
+    assert (document.title, document.text) == ("a", "It opens at nine.")
 
 
 @pytest.mark.parametrize(("name", "text"), [("div", "It opens."), ("nav", "It shuts.")])

@@ -32,7 +32,7 @@ _FRONT_MATTER = re.compile(r"\A(?:---|(\+\+\+))[ \t]*\n(.{0,20000}?\n)(?(1)\+\+\
 # What is front matter though it is no YAML: “title: Boats: a guide”, a value with a tab, and Hugo's “title = "Boats"”.
 _KEY = re.compile(r"""\s*["']?[\w.-]+["']?\s*(?::\s|=)""")
 _SETTING = re.compile(rf"{_KEY.pattern}|[\s#\[\]{{}}-]|$")
-_TITLE = re.compile(r"""^title\s*[:=]\s*["']?(.*?)["']?\s*$""", re.MULTILINE)
+_TITLE = re.compile(r"""^title\s*[:=]\s*["']?(?![\s\[{!&*|>])(.*?)["']?\s*$""", re.MULTILINE)
 _ROLE = re.compile(r":[a-z][\w:.+-]*:`[!~]?([^`<]{1,200}?)(?:\s{0,40}<[^`<>]{1,200}>)?`")  # “:ref:`the boat <boat>`”
 _REFERENCE = re.compile(r":(?:std:)?ref:`([^`<>]{1,200})`")  # “:ref:`boats`”, which shows the title behind “.. _boats:”
 _LABEL = re.compile(r"\.\. _`?([^`:]{1,200})`?:\s*$")
