@@ -66,7 +66,7 @@ PatternName = Literal[
     "year",
     "and_half",  # behind a number
     "hour",  # behind a number that may be a full hour and counts nothing (9 daily)
-    "half_past",  # with the hour as its first group
+    "spoken_time",  # with the hour as one of the groups sharp, past, half and to
     "comparison",  # with the word by which two things are compared as its first group
     "percent",  # in two words
     "quantity",  # beside numbers in words

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from generator.common.language import cached_by_language, dialog_language
-from generator.common.numerals import digits_of
+from generator.common.numerals import find_numerals
 from generator.common.scripts import UNSPACED
 
 _CLOCK = r"(?:[01]?\d|2[0-4]):[0-5]\d(?![:\d])"  # 9:30, one number
@@ -31,9 +31,10 @@ _TIME = re.compile(
 )
 # In German “am” is a word: “die 3 am stärksten betroffenen Bezirke”.
 _FULL_HOUR, _FULL_HOUR_DE = (
-    re.compile(rf"(?<![\d.,:])(\d{{1,2}})(?= ?(?:{half}|uhr)\b| (o['’]clock)\b)(?: \2)?", re.IGNORECASE)
+    re.compile(rf"(?<![\d.,:])(\d{{1,2}})(?= ?(?:{half}|uhr)\b)", re.IGNORECASE)
     for half in ("[ap]m", "pm")
 )
+_MINUTES = {"sharp": "00", "past": "15", "half": "30", "to": "45"}
 _TOKENIZED = re.compile(r"\b(\d{1,3}) , (?=\d{3}\b)")  # “45 , 700”, in published sets
 _SPACED_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 # One number, and no date or list.
@@ -47,8 +48,8 @@ _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 def write_plainly(text: str) -> str:
     """Return a text with numbers in one form.
 
-    `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30", "٩:٣٠", "half past nine" and "halb zehn", `9:00` for "9 o'clock",
-    `2.5` for "2½" and "2 1/2", `11000` for "$11k", and `30 June 2024` for "2024-06-30" if it is clear which number is
+    `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30", "٩:٣٠", "half past nine" and "halb zehn", `9:00` for "nine o'clock",
+    `8:45` for "a quarter to nine", `2.5` for "2½" and "2 1/2", `11000` for "$11k", and `30 June 2024` for "2024-06-30" if it is clear which number is
     the month.
     """
     if _MAYBE_FRACTION.search(text):
@@ -58,8 +59,8 @@ def write_plainly(text: str) -> str:
     text = _TOKENIZED.sub(r"\1,", text)
     if percent := dialog_language().pattern("percent"):
         text = percent.sub("%", text)  # “cent” is a number
-    if half_past := dialog_language().pattern("half_past"):
-        text = half_past.sub(_write_half_past, text)
+    if spoken := dialog_language().pattern("spoken_time"):
+        text = spoken.sub(_write_time, text)
     if not re.search(r"\d", text):
         return text
     if half := dialog_language().pattern("and_half"):  # “2 hours and a half”, too
@@ -72,12 +73,14 @@ def write_plainly(text: str) -> str:
     return text if code == "en" else _SPACED_THOUSANDS.sub("", text)
 
 
-def _write_half_past(found: re.Match[str]) -> str:
-    hour = next(digits_of([found[1].casefold()])) or found[1]
+def _write_time(found: re.Match[str]) -> str:
+    part, said = next((name, hour) for name, hour in found.groupdict().items() if hour)
+    numeral = next(find_numerals([said.casefold()]), None)
+    hour = numeral.digits if numeral and not numeral.ordinal else said
     if not hour.isdigit() or int(hour) > 24:
         return found.group()
-    before = dialog_language().code in ("de", "nl")  # “halb neun” is 8:30
-    return f"{int(hour) - before or 12}:30"
+    before = part == "to" or (part == "half" and dialog_language().code in ("de", "nl"))  # “halb neun” is 8:30
+    return f"{int(hour) - before or 12}:{_MINUTES[part]}"
 
 
 def _write_fraction(found: re.Match[str]) -> str:
