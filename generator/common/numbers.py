@@ -31,8 +31,7 @@ _TIME = re.compile(
 )
 # In German “am” is a word: “die 3 am stärksten betroffenen Bezirke”.
 _FULL_HOUR, _FULL_HOUR_DE = (
-    re.compile(rf"(?<![\d.,:])(\d{{1,2}})(?= ?(?:{half}|uhr)\b)", re.IGNORECASE)
-    for half in ("[ap]m", "pm")
+    re.compile(rf"(?<![\d.,:])(\d{{1,2}})(?= ?(?:{half}|uhr)\b)", re.IGNORECASE) for half in ("[ap]m", "pm")
 )
 _MINUTES = {"sharp": "00", "past": "15", "half": "30", "to": "45"}
 _TOKENIZED = re.compile(r"\b(\d{1,3}) , (?=\d{3}\b)")  # “45 , 700”, in published sets
@@ -49,8 +48,8 @@ def write_plainly(text: str) -> str:
     """Return a text with numbers in one form.
 
     `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30", "٩:٣٠", "half past nine" and "halb zehn", `9:00` for "nine o'clock",
-    `8:45` for "a quarter to nine", `2.5` for "2½" and "2 1/2", `11000` for "$11k", and `30 June 2024` for "2024-06-30" if it is clear which number is
-    the month.
+    `8:45` for "a quarter to nine", `2.5` for "2½" and "2 1/2", `11000` for "$11k", and `30 June 2024` for "2024-06-30"
+    if it is clear which number is the month.
     """
     if _MAYBE_FRACTION.search(text):
         text = _FRACTION.sub(_write_fraction, text)
