@@ -11,13 +11,15 @@ from omegaconf import DictConfig
 
 from generator.common.atomic_files import atomic_write, make_folder
 from generator.common.console import note
+from generator.config.conf_files import choices
 from generator.config.job import Job, RunFailed
-from generator.config.parts import plain, validate
+from generator.config.parts import build_choice, plain, validate
 from generator.errors import ConfigError
 from generator.output.markdown import table
 from generator.output.tables import ABSENT
 from generator.sets import dialog_set
 from judges.benchmarks.human_dialogs import mean_of_questions, rated_by_metric
+from judges.benchmarks.items import read_items
 from judges.benchmarks.scores import Rated
 from judges.benchmarks.settings import StudentsSettings
 
@@ -79,6 +81,7 @@ def run_students(settings: StudentsSettings) -> None:
 
     Raises:
         ConfigError: there is no such set.
+        CorpusError: dialogs to learn from, or to answer, can't be read.
         RunError: the folder can't be made.
         RunFailed: a step ended with an error.
     """
@@ -87,6 +90,9 @@ def run_students(settings: StudentsSettings) -> None:
     data = dict.fromkeys(str(path) for _, steps in plan for step in steps for path in step.settings.get("data", ()))
     for path in data:
         next(dialog_set(path, None).dialogs(1))  # before hours of training for other sets
+    chosen = dict(setting.removeprefix("+").split("=", 1) for setting in settings.evaluate if "=" in setting)
+    if (benchmark := chosen.get("benchmark")) in choices("benchmark"):
+        read_items(build_choice("benchmark", benchmark), Path(settings.input))
     make_folder(settings.run_dir)
     for name, steps in plan:
         trained = None

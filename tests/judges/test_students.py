@@ -66,6 +66,8 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
     assert f"{tmp_path / 'people.jsonl'} has 1 of the 1 documents of input" in capsys.readouterr().err
     with pytest.raises(CorpusError, match="nowhere"):
         students.run_students(of.model_copy(update={"human": ("nowhere",)}))
+    with pytest.raises(CorpusError, match=r"test\.jsonl"):
+        students.run_students(of.model_copy(update={"evaluate": ("seed=1", "+benchmark=quac")}))
     assert len(taken) == 4, "what is wrong is said before anything is trained"
     trained = tmp_path / "human-1/student/result.json"
     with pytest.raises(RunError, match="run_dir=/dev/null/x: can't be made"):
