@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
+from generator.config.settings import near_duplicates
+from generator.output.stats.comparison import comparison_lines, count
 from generator.output.stats.statistics import Tally
 from generator.report import COMMAND as REPORT
 from generator.schema import Answerability, Dialog, Evidence, Planned, Turn, Verdict
@@ -251,6 +253,14 @@ def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None
     both = figures(path, write_dialogs(tmp_path / "both.jsonl", HARBOUR))
     assert both["multi-turn types, of later turns: follow-up"] == ["", "1.0"]
     assert re.search(r"distinct-1 of queries +–$", command(path).out, re.MULTILINE)
+
+
+def test_a_run_without_dialogs_has_no_means() -> None:
+    dedup = near_duplicates()
+    lines = comparison_lines([count("a", [], dedup, {}, 1), count("b", [HARBOUR], dedup, {}, None)])
+    values = {f"{line.section}: {line.label}": line.cells for line in lines}
+    assert values["size: dialogs"] == ["0", "1"]
+    assert values["length in words: query"] == ["–", "3.00"]
 
 
 # The input

@@ -9,7 +9,7 @@ from rich.console import Console
 from generator.dialogs.columns import READ, label_order
 from generator.dialogs.dedup import DedupSettings
 from generator.output.stats.guesses import Guess, GuessTally
-from generator.output.stats.statistics import Portion, Statistics, Tally
+from generator.output.stats.statistics import Means, Portion, Statistics, Tally
 from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
 from generator.output.tables import Line, as_csv, as_markdown, as_text, cell
 from generator.schema import Dialog, Record
@@ -108,24 +108,27 @@ def comparison_lines(columns: Sequence[Column]) -> list[Line]:
 
 def _rows(columns: Sequence[Column]) -> Iterator[_Row]:
     statistics, variety = [c.statistics for c in columns], [c.variety for c in columns]
-    means = [s.total for s in statistics]
+
+    def means(figure: Callable[[Means], float | None]) -> list[float | None]:
+        return [figure(s.total) if s.turns else None for s in statistics]  # a run may have accepted none
+
     section = "size"
-    yield _Row(section, "dialogs", _COUNT, [m.dialogs for m in means])
+    yield _Row(section, "dialogs", _COUNT, [s.total.dialogs for s in statistics])
     yield _Row(section, "turns", _COUNT, [s.turns for s in statistics])
-    yield _Row(section, "turns a dialog", _MEAN, [m.turns for m in means])
-    if any(m.edited for m in means):
-        yield _Row(section, "edited responses, a dialog", _MEAN, [m.edited for m in means])
+    yield _Row(section, "turns a dialog", _MEAN, means(lambda m: m.turns))
+    if any(s.total.edited for s in statistics):
+        yield _Row(section, "edited responses, a dialog", _MEAN, means(lambda m: m.edited))
     section = "length in words"
-    yield _Row(section, "query", _MEAN, [m.query for m in means])
-    yield _Row(section, "response", _MEAN, [m.response for m in means])
-    yield _Row(section, "response, answerable or partial", _MEAN, [m.grounded_response for m in means])
-    yield _Row(section, "document", _MEAN, [m.document for m in means])
+    yield _Row(section, "query", _MEAN, means(lambda m: m.query))
+    yield _Row(section, "response", _MEAN, means(lambda m: m.response))
+    yield _Row(section, "response, answerable or partial", _MEAN, means(lambda m: m.grounded_response))
+    yield _Row(section, "document", _MEAN, means(lambda m: m.document))
     section = "passages"
-    yield _Row(section, "unique, a dialog", _MEAN, [m.passages for m in means])
-    yield _Row(section, "unique relevant, a dialog", _MEAN, [m.relevant_passages for m in means])
-    yield _Row(section, "relevant, a turn", _MEAN, [m.relevant for m in means])
-    yield _Row(section, "relevant, an answerable or partial turn", _MEAN, [m.grounded_relevant for m in means])
-    yield _Row(section, "answers whose evidence covers them", _SHARE, [m.covered for m in means])
+    yield _Row(section, "unique, a dialog", _MEAN, means(lambda m: m.passages))
+    yield _Row(section, "unique relevant, a dialog", _MEAN, means(lambda m: m.relevant_passages))
+    yield _Row(section, "relevant, a turn", _MEAN, means(lambda m: m.relevant))
+    yield _Row(section, "relevant, an answerable or partial turn", _MEAN, means(lambda m: m.grounded_relevant))
+    yield _Row(section, "answers whose evidence covers them", _SHARE, means(lambda m: m.covered))
     section = "variety"
     for texts, shares in (("queries", [v.queries for v in variety]), ("responses", [v.responses for v in variety])):
         for n, values in zip(LENGTHS, zip(*shares, strict=True), strict=True):
