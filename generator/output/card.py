@@ -265,7 +265,16 @@ def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]
 
 def _statistics(statistics: Statistics) -> str:
     """Return two tables: table 9 of Lee et al. 2024, and the shares of the turns."""
-    head = ("First question", "Dialogs", "Turns/dialog", "Query", "Response", "Document", "Passages/dialog")
+    tasks = statistics.turns == statistics.total.dialogs and statistics.total.turns > 1  # whose last turns count
+    head = (
+        "Last question" if tasks else "First question",
+        "Dialogs",
+        "Turns/dialog",
+        "Query",
+        "Response",
+        "Document",
+        "Passages/dialog",
+    )
     lines = [*((line(name), means) for name, means in statistics.by_type), ("**total**", statistics.total)]
     means = []
     for name, m in lines:

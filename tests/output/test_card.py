@@ -87,6 +87,12 @@ def test_a_published_benchmark_is_not_to_train_models(corpus: str, purpose: str,
     assert [word for word in ("train", "test") if f"to {word} models" in text] == [purpose]
 
 
+def test_the_figures_of_tasks_are_by_their_last_question(tmp_path: Path) -> None:
+    task = dialog(turn(1), turn(2)).model_copy(update={"ended": "task"})
+    write_dataset([task], tmp_path / "dataset", INFO)
+    assert "| Last question |" in read_card(tmp_path / "dataset")[1]
+
+
 @pytest.mark.parametrize(
     ("licence", "expected"),
     [
