@@ -316,8 +316,8 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
     )
     if library.copies:
         note(
-            f"corpus: {len(library.copies)} of {len(library)} documents have the text of another; "
-            "they are in its split, and dialogs use one of them"
+            f"corpus: documents with the text of another: {len(library.copies)} of {len(library)}; "
+            "such are in one split, and dialogs use one of them"
         )
     return library
 

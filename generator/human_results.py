@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from generator.common.atomic_files import atomic_write, write_lines, write_text
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.config.settings import Settings
 from generator.corpora.human import DialogCorpus
 from generator.corpora.library import split_key
@@ -81,7 +81,10 @@ def _write_dialogs(settings: Settings, corpus: DialogCorpus, folder: Path) -> Hu
     with atomic_write(folder / "dialogs.jsonl") as file:
         for dialog in corpus.readable(corpus.dialogs(), skipped.append):
             if dialog.id in ids:
-                raise CorpusError(f"corpus.path: two dialogs have the id {dialog.id!r}; name only one file with them")
+                raise CorpusError(
+                    f"corpus.path: two dialogs have the id {dialog.id!r}; remove one, or name one of the "
+                    "files that they are in"
+                )
             ids.add(dialog.id)
             ranked = asyncio.run(rank_turns(_in_split(dialog, settings), pool))
             pairs += len(kept_turns(ranked, settings.judge.filter))
@@ -133,6 +136,5 @@ def _whole_documents(corpus: DialogCorpus) -> Iterator[tuple[Document, tuple[Pas
     for document in corpus.readable(corpus.read(), broken.append):
         yield document, ()
     if broken:
-        note(
-            f"left out of the collection: {len(broken)} broken records, the first {broken[0].where}: {broken[0].reason}"
-        )
+        records = count_noun(len(broken), "broken record")
+        note(f"left out of the collection: {records}, the first {broken[0].where}: {broken[0].reason}")

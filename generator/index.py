@@ -29,7 +29,7 @@ def build(cfg: "DictConfig", job: object) -> None:
     Raises:
         GroundedDialogsError: documents can't be read, or the index can't be built.
     """
-    from generator.common.console import note
+    from generator.common.console import count_noun, note
     from generator.components import find_languages, open_library, skipped_documents
     from generator.config.settings import load
 
@@ -47,7 +47,7 @@ def build(cfg: "DictConfig", job: object) -> None:
     )
     skipped = skipped_documents(settings, fingerprint)
     if lines := skipped.read_text(encoding="utf-8").count("\n") if skipped.exists() else 0:
-        note(f"skipped: {lines} documents that can't be read, listed in {skipped}")
+        note(f"skipped: {count_noun(lines, 'document')} that can't be read, listed in {skipped}")
 
 
 if __name__ == "__main__":

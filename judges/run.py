@@ -65,7 +65,7 @@ def judge(cfg: DictConfig, job: Job) -> None:
     for each in summary.judges:
         if each.unjudged:
             count, name, reason = sum(each.unjudged.values()), each.model or each.judge, next(iter(each.unjudged))
-            note(f"{name}: {count} of {each.all.turns} turns are unjudged; the most frequent reason: {reason}")
+            note(f"{name}: unjudged turns: {count} of {each.all.turns}; the most frequent reason: {reason}")
 
 
 class JudgingRun(Session[JudgingSummary]):
