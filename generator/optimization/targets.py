@@ -19,6 +19,7 @@ from generator.dialogs.adapter import collect_tasks
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence import support_of
 from generator.dialogs.judging import JudgeSettings
+from generator.dialogs.message_text import on_one_line
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import Rewrite
@@ -195,7 +196,11 @@ class RewriteTarget(Target):
             query = await step.acall(documents, example.history, example.turn.query)
         except Rejected as why:
             return Outcome(0.0, UNJUDGED, f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
-        lines = [_show(example), f"The query written:\n{query}", f"The query that people wrote:\n{example.query}"]
+        written = on_one_line(dspy.settings.trace[-1][2].query)
+        lines = [_show(example), f"The query written:\n{written}"]
+        if written != query:
+            lines += ["It was refused: it is empty, has facts that nobody said, more sentences, or is another message."]
+        lines += [f"The query that people wrote:\n{example.query}"]
         return Outcome(compare_queries(example.turn.query, query, example.query), "", "\n".join(lines))
 
 

@@ -35,6 +35,19 @@ def test_a_rewrite_that_cannot_be_read_scores_nothing() -> None:
     assert outcome.score == 0 and "The reply was refused: " in outcome.feedback
 
 
+def test_a_rewrite_that_the_step_refuses_is_shown_with_the_reason() -> None:
+    target, passages, query = RewriteTarget(), (make_passage("p", "One."),), "When did they? In 1969 or in 1970?"
+    turn = make_turn(2, query="When did they disband?")
+    shown = Example("1", "s", frozenset({"d"}), passages, said(("Who led the band?", "Zappa.")), turn, "", "When?")
+
+    async def attempt() -> Outcome:
+        with use_model(dspy.settings.lm, dspy.settings.adapter, []):
+            return await target.attempt(target.step, shown, ("terms",))
+
+    outcome = Scripted(rewrite=[{"query": query}]).run(attempt)
+    assert query in outcome.feedback and "It was refused" in outcome.feedback
+
+
 def try_answer(reply: dict[str, Any], label: str = "", metrics: Sequence[str] = ("evidence",)) -> Outcome:
     passage = Passage(id="p", document_id="d", text="The gate is of iron. It opened in 1954.", start=0, end=39)
     target = AnswerTarget()
