@@ -93,7 +93,8 @@ def run_command(command: Command | Mapping[str, Command]) -> int:
         return code
     except KeyboardInterrupt as interrupt:
         if not interrupt.args:  # else its files were written, and that was printed
-            print(f"interrupted; {continues('fresh=true' in arguments)}", file=sys.stderr)
+            bar = "\n" * sys.stderr.isatty()  # below ^C and a progress bar
+            print(f"{bar}interrupted; {continues('fresh=true' in arguments)}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # Python flushes once more at its end, and would complain again.
