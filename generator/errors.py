@@ -16,6 +16,8 @@
 A record of a corpus that can't be read is data too: `generator.schema.SkippedRecord`.
 """
 
+import re
+
 from pydantic import ValidationError
 
 # PyYAML raises these beside its own errors: for invalid dates, numbers and booleans, and for deep nesting.
@@ -78,6 +80,6 @@ def describe(error: BaseException) -> str:
     """Return the cause of an error on one line: the system's words, pydantic's first problem, else its first line."""
     if isinstance(error, ValidationError):
         problem = error.errors()[0]
-        why = problem["msg"].removeprefix("Value error, ")
+        why = re.sub(r"^Value error, | or instance of _\w+$", "", problem["msg"])
         return ": ".join([*([".".join(map(str, problem["loc"]))] if problem["loc"] else []), why])
     return getattr(error, "strerror", None) or str(error).strip().partition("\n")[0] or type(error).__name__

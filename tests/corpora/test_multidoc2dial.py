@@ -190,7 +190,7 @@ def test_what_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
         ("dmv[5]", "turns.1.references.0.label: Field required"),
         ("dmv[6]", "it has no document"),
         ("dmv[7]", "turn 1 has an empty question or answer"),
-        ("dmv[8]", "Input should be a valid dictionary or instance of _Dialogue"),
+        ("dmv[8]", "Input should be a valid dictionary"),
     ]
     assert broken(read("multidoc2dial", path=path)) == [
         (f"{path}/multidoc2dial_doc.json: dmv.Bad", "doc_text: Field required"),

@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_told_by_place_and_field(tmp_path: Path) -> None:
         ("data[0].paragraphs[0].qas[1]", "question: Field required"),
         ("data[0].paragraphs[1]", "qas: Field required"),
         ("data[0].paragraphs[2]", "it holds no text"),
-        ("data[0].paragraphs[3]", "Input should be a valid dictionary or instance of _Questions"),
+        ("data[0].paragraphs[3]", "Input should be a valid dictionary"),
         ("data[1]", "paragraphs: Field required"),
     ]
     assert len(broken(read("squad", path=path))) == 4
