@@ -6,8 +6,8 @@ The marks are those of mtRAG's human evaluations on faithfulness, the judges the
 
 import argparse
 import random
-from pathlib import Path
 
+from benchmarks.data_folder import data_folder
 from benchmarks.judgements import RATINGS
 from judges.people.annotations import published_scores, read_annotations
 from judges.people.measures import majority_of, measure_judge
@@ -22,7 +22,7 @@ SHUFFLED = "rl_f in random order"
 def main() -> None:
     """Print how many samples of the marks tell each score from a coin."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=data_folder(RATINGS), required=True)
     file = parser.parse_args().data / RATINGS
     if not file.is_file():
         parser.error(f"--data: {file} doesn't exist; give the folder that mtrag/ is in")

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.data_folder import data_folder
 from generator.corpora.human import human_turn
 from generator.dialogs.checks import find_fault
 from generator.dialogs.dedup import Repetition
@@ -102,7 +103,12 @@ def find_faults(question: Question) -> str | None:
 def main() -> None:
     """Print the shares, and each refused question."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="the folder that mtrag/ is in")
+    parser.add_argument(
+        "--data",
+        type=data_folder("mtrag", "coqa", "quac", "canard", "inscit"),
+        required=True,
+        help="the folder that mtrag/ is in",
+    )
     parser.add_argument("--cases", action="store_true", help="print the questions that are refused")
     arguments = parser.parse_args()
     sets = {name: list(read_dialogs(arguments.data, name)) for name in FILES}
