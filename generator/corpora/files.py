@@ -26,6 +26,7 @@ from pydantic import AfterValidator
 
 from generator.errors import CorpusError, describe
 
+_NO_ARCHIVE = "can't be read as a zip archive"
 # Of a line, such as a record of JSON lines: a few kilobytes of gzip can unpack to more than memory holds.
 MAX_LINE_BYTES = 256 << 20
 _BUFFER_BYTES = 1 << 15
@@ -132,7 +133,7 @@ def list_files(
         raise CorpusError(f"{given}: {describe(error)}") from error
     # Where names are chosen by suffix, an archive that can't be looked into is reported as a broken file.
     chosen = (*suffixes, ".zip") if archives and all(suffix.startswith(".") for suffix in suffixes) else suffixes
-    found = [file for file in listed if file.name.lower().endswith(chosen)]
+    found = [file for file in listed if file.name.lower().endswith(chosen) or file.fault.startswith(_NO_ARCHIVE)]
     if not found:
         ends = f" ends in {', '.join(suffixes)}" if any(suffixes) else ""
         raise CorpusError(f"{given}: no file{ends}; found {count_suffixes(listed) or 'nothing'}")
@@ -216,7 +217,10 @@ def _below(root: File, archives: bool) -> Iterator[File]:
     for name, path, fault in names:
         file = File(_printable(name), _printable(f"{root.where}/{name}"), path, root.system, fault)
         if archives and file.suffix == ".zip" and not fault:
-            yield from _members(file)
+            try:
+                yield from _members(file)
+            except CorpusError as error:
+                yield file._replace(fault=str(error).removeprefix(f"{file.where}: "))
         else:
             yield file
 
@@ -254,7 +258,7 @@ def _members(archive: File) -> Iterator[File]:
         system = ZipFileSystem(fo=LocalFileSystem().open(path, "rb"))
         names = system.find("")
     except Exception as error:  # of any plugin of fsspec, or a damaged archive
-        raise CorpusError(f"{archive.where}: can't be read as a zip archive: {describe(error)}") from error
+        raise CorpusError(f"{archive.where}: {_NO_ARCHIVE}: {describe(error)}") from error
     for name in names:
         parts = [part for part in name.split("/") if part not in (".", "..")]
         # macOS adds a folder of metadata to the archives that it makes.

@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from generator.corpora import files
-from generator.schema import Document
+from generator.schema import Document, SkippedRecord
 from tests.support.corpora import Quiet, broken, corpus, good, message, read, served, write_lines
 
 # What each corpus is asked for: the ending of its files, and one with the text "One." or another.
@@ -216,6 +216,15 @@ def test_an_archive_that_is_none_or_holds_nothing_is_an_error(tmp_path: Path) ->
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("readme.md", b"# About")
     assert "found 1 .md" in message(lambda: read("jsonl", path=str(path)))
+
+
+def test_an_archive_of_a_folder_that_is_none_is_a_broken_file(tmp_path: Path) -> None:
+    (tmp_path / "docs.zip").write_bytes(b"PK no archive")
+    (tmp_path / "a.jsonl").write_bytes(b'{"id": "a", "text": "One."}\n')
+    document, archive = read("jsonl", path=str(tmp_path))
+    assert isinstance(document, Document) and document.id == "a"
+    assert isinstance(archive, SkippedRecord) and archive.where == str(tmp_path / "docs.zip")
+    assert archive.reason.startswith("can't be read as a zip archive: ")
 
 
 @pytest.mark.parametrize("damage", ["cut short", "overwritten", "zip"])
