@@ -61,6 +61,8 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
         write_dataset(_read_dialogs(folder), folder / "dataset", origin)
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
+        if settings.judge.filter != "pairs":
+            note(f"judge.filter={settings.judge.filter}: no pair meets it; drops.jsonl has them with their reasons")
     source = ExportSource(
         corpus=corpus.name,
         dialogs=lambda: _read_dialogs(folder),

@@ -84,7 +84,7 @@ def test_a_filter_that_keeps_no_pair_leaves_no_dataset_and_the_rest_says_so(tmp_
     folder, path = tmp_path / "human", quac(tmp_path / "a.json", *ARTICLES)
     assert human(folder, path).code == 0
     done = human(folder, path, "judge.filter=turn>2")
-    assert done.code == 0 and "with 0 context-response pairs" in done.out
+    assert done.code == 0 and "with 0 context-response pairs" in done.out and "judge.filter=turn>2: " in done.err
     assert not (folder / "dataset").exists()
     assert json.loads((folder / "summary.json").read_text()) == {"human": 40, "pairs": 0, "skipped": 0}
     entries = unpack((folder / "report.html").read_text(encoding="utf-8"))["entries"]

@@ -147,7 +147,8 @@ def check_columns(
             continue
         kind, known = ("numbers", numbers) if isinstance(condition.value, float) else ("labels", labelled)
         if condition.column not in known:
-            asked = "; add needs_documents to taxonomy.measure" if condition.column == NEEDS_DOCUMENTS else ""
+            asks = condition.column == NEEDS_DOCUMENTS and labels is not None  # what exists can't be asked
+            asked = "; add needs_documents to taxonomy.measure" if asks else ""
             raise ConfigError(
                 f"{setting}: {condition.text}: {condition.column} is none of the {kind} that this run has: "
                 f"{', '.join(known)}{asked}"
