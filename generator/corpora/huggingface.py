@@ -102,9 +102,12 @@ class HuggingFaceCorpus(FieldCorpus):
         names = rows.column_names or list(next(iter(rows), {}))
         columns = [name if name in names else name.partition(".")[0] for name in wanted]
         for name, column in zip(wanted, columns, strict=True):
-            if column not in names:
+            inner = (rows.features or {}).get(column)
+            is_object = column != name and isinstance(inner, dict)
+            known = [f"{column}.{field}" for field in inner or ()] if is_object else names
+            if not any(f"{name}.".startswith(f"{field}.") for field in known):
                 raise CorpusError(
-                    f"corpus.path={self.path}: no column {name}, only {', '.join(names) or 'nothing'}; "
+                    f"corpus.path={self.path}: no column {name}, only {', '.join(known) or 'nothing'}; "
                     "set corpus.text_field, id_field, title_field, url_field and document_field to its columns"
                 )
         return iter(rows.select_columns(list(dict.fromkeys(columns))))  # images and sound aren't decoded
@@ -123,7 +126,10 @@ class HuggingFaceCorpus(FieldCorpus):
         if self._on_hub:
             self._check_hub()
             return load_dataset(path, self.subset, split=self.split, revision=self.revision, streaming=True)
-        if any(Path(path, name).is_file() for name in ("state.json", "dataset_dict.json")):
+        is_saved = any(Path(path, name).is_file() for name in ("state.json", "dataset_dict.json"))
+        if self.subset is not None and (is_saved or not Path(path).is_dir()):
+            raise CorpusError(f"corpus.subset={self.subset}: {self.path} has no subsets; leave corpus.subset out")
+        if is_saved:
             saved = load_from_disk(path)
             if isinstance(saved, dict):
                 if self.split not in saved:

@@ -75,6 +75,16 @@ def test_a_subset_is_chosen(tmp_path: Path) -> None:
         write_lines(tmp_path / f"{name}.jsonl", {"text": f"In the {name}."})
     assert [d.text for d in good(read("huggingface", path=str(tmp_path), subset="south"))] == ["In the south."]
     assert "north" in message(lambda: read("huggingface", path=str(tmp_path), subset="west"))
+    file = write_lines(tmp_path / "a.jsonl", {"text": "One."})
+    assert message(lambda: read("huggingface", path=str(file), subset="west")).startswith("corpus.subset=west: ")
+
+
+def test_a_field_that_no_object_has_is_an_error(tmp_path: Path) -> None:
+    path = str(write_lines(tmp_path / "a.jsonl", {"text": "One.", "meta": {"url": "u"}}))
+    assert [d.url for d in good(read("huggingface", path=path, url_field="meta.url"))] == ["u"]
+    assert "no column meta.uri, only meta.url; " in message(
+        lambda: read("huggingface", path=path, url_field="meta.uri")
+    )
 
 
 def test_a_row_that_cannot_be_read_is_told_by_its_number_and_field(tmp_path: Path) -> None:
