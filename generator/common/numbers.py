@@ -25,7 +25,7 @@ _ISO_DATE = re.compile(r"\b(?P<year>[12]\d{3})-(?P<month>[01]?\d)-(?P<day>[0-3]?
 _DATE = re.compile(r"\b(?P<day>[0-3]?\d)(?P<sign>[./])(?P<month>[0-3]?\d)(?P=sign)(?P<year>[12]\d{3})\b")
 _DOTTED = re.compile(r"\.(?<=\b[apAP]\.)\s?([mM])\b(?:\.(?!\s+[A-Z]))?")  # not the end of a sentence
 _TIME = re.compile(
-    r"\b([01]?\d|2[0-4])(?: ?h ?| heures? | uhr |[.](?=[0-5]\d ?(?:[ap]m|u[hu]r|h)\b))"
+    r"\b([01]?\d|2[0-4])(?: ?h ?| heures? | uhr | giờ |[.](?=[0-5]\d ?(?:[ap]m|u[hu]r|h)\b))"
     r"([0-5]\d)(?:\b(?! min)|(?=[ap]m\b))( ?h\b)?",
     re.IGNORECASE,
 )

@@ -137,6 +137,7 @@ def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) 
         ("de", "um halb neun, um halb eins, halb leer", "um 20.30 Uhr, um 12:30 Uhr", ()),
         ("de", "um halb neun", "um 9:30 Uhr", ("8:30",)),
         ("de", "von Viertel nach acht bis Viertel vor eins", "von 8:15 bis 12:45 Uhr", ()),
+        ("vi", "lúc 7 giờ 15 sáng, 9 giờ 30 phút", "lúc 7:15, 9:30 sáng", ()),
         ("nl", "van kwart over acht tot kwart voor een", "van 8.15 tot 12.45 uur", ()),
         ("fr", "de huit heures et quart à neuf heures moins le quart", "de 8h15 à 8h45", ()),
         ("es", "de las ocho y cuarto a las nueve menos cuarto", "de las 8:15 a las 8:45", ()),
