@@ -75,6 +75,7 @@ PatternName = Literal[
     "clarifies",
     "rejects",  # its first group isn't what was meant
     "request",
+    "order",  # begins as an order to tell or show does
     "points",  # at what was talked about before
     "points_at_person",
     "refers",  # can't be understood without what was said

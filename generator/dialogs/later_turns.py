@@ -161,10 +161,10 @@ def _confirms(question: str, content: frozenset[str], told: frozenset[str]) -> b
 
 
 def asks(question: str) -> bool:
-    """Return true if a message asks, and doesn't just tell."""
+    """Return true if a message asks or orders (“Tell me about …”), and doesn't just tell."""
     language = dialog_language()
     begins = language.begins_with("question", question) or language.begins_with("auxiliary", question)
-    return begins or has_question_mark(question)
+    return begins or has_question_mark(question) or language.matches("order", question)
 
 
 def leans(turn: Turn) -> bool:

@@ -31,6 +31,8 @@ REPLIES = {
 @pytest.mark.parametrize(
     ("name", "fits", "near_miss", "reason"),
     [
+        ("non-question", "I am going to the pool with two children.", "Tell me more about the pool", "asks a question"),
+        ("keyword", "pool opening year", "Give me the pool's year", "asks a question"),
         ("false-premise", "Why did the pool close in 1950?", "Did the pool open in 1950?", "asks whether"),
         ("false-premise", "Since when do adults swim free?", "Don't adults swim free?", "asks whether"),
         ("false-premise", "Since when do adults swim free?", "May adults swim free?", "asks whether"),
