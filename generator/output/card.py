@@ -46,7 +46,7 @@ retrieval-augmented generation. A row is one context-response pair: the passages
 answer."""
 _TASKS = """of the tasks of
 MT-Bench-101, to test models by. A row is one context-response pair: the dialog so far, what the user says, and the
-golden answer."""
+golden answer; the first answer of a dialog of self-correction (SC) is wrong on purpose."""
 _ITEMS = """items of the
 scenarios of RAD-Bench, to test models by. A row is one context-response pair: the passages, the dialog so far, a
 question, and the reference that an answer is compared with."""
