@@ -117,6 +117,14 @@ def test_words_of_two_languages_are_not_compared() -> None:
     assert overlap(turn) == 0 and difficulty(turn) == "medium"
 
 
+def test_a_reply_that_declines_needs_no_evidence() -> None:
+    refusal = {"answer": "I can only write text.", "reasoning": "A picture."}
+    passages = [make_passage("p", "Dogs travel free.")]
+    for answerability, expected in (("unanswerable", None), ("answerable", False)):
+        turn = asked("Show me a dog.", "", answerability=answerability, **refusal)
+        assert evidence_covers(make_dialog(turn, passages=passages), turn) is expected
+
+
 def test_needs_documents_is_what_the_judge_said_last() -> None:
     said = [needs_documents(asked("?", verdicts=v)) for v in ((), judged("unjudged"), judged("no") + judged("yes"))]
     assert said == [None, None, True]

@@ -191,11 +191,16 @@ class Tally:
 
 
 def evidence_covers(dialog: Dialog, turn: Turn) -> bool | None:
-    """Return whether a turn's evidence covers its answer; None if it has none and needn't, or has another language."""
+    """Return whether a turn's evidence covers its answer; None if it has none and needn't, or has another language.
+
+    A reply to what can't be answered needs none: it may decline, or doubt that the question makes sense.
+    """
     if languages().differ:
         return None
     support = measure_turn(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
-    return None if support is None or (support.covered and not turn.evidence) else support.covered
+    if support is None or (not turn.evidence and (support.covered or turn.answerability == "unanswerable")):
+        return None
+    return support.covered
 
 
 def _relevant(turns: Iterable[Turn]) -> set[str]:
