@@ -160,6 +160,14 @@ def test_queries_that_are_left_out_are_reported(folder: Path) -> None:
     assert (first["by"], first["subset"], first["ndcg"]["1"]) == ("turn", "first", 1)
 
 
+def test_relevant_passages_that_the_corpus_lacks_are_reported(folder: Path, tmp_path: Path) -> None:
+    qrels = folder / "transport" / "qrels" / "dev.tsv"
+    qrels.write_text(qrels.read_text().replace("\tp2\t", "\ttransport-p2\t"))
+    shown = command(folder, f"cache_dir={tmp_path / 'cache'}", "format=csv")
+    assert shown.code == 0
+    assert "transport: 1 of 4 relevant passages of the qrels are not in " in shown.err
+
+
 def test_a_subset_without_queries_has_no_figures(folder: Path, table: Table) -> None:
     (folder / "transport" / "transport_rewrite.jsonl").unlink()
     (folder / "transport" / "transport_questions.jsonl").write_text('{"_id": "a<::>1", "text": "Tram?"}\n')

@@ -71,6 +71,14 @@ def evaluate_retriever(
                 f"{collection.name}: {collection.name}_{missing[0]}.jsonl is missing; choose others with queries=…"
             )
     for collection in collections:
+        library = open_library(collection.name, cast(Path, collection.corpus), settings, cache)
+        wanted = set().union(*collection.relevant.values())
+        if absent := sum(library.row(passage) is None for passage in wanted):
+            note(
+                f"{collection.name}: {absent} of {len(wanted)} relevant passages of the qrels are not in "
+                f"{collection.corpus}; check that both files have the same ids"
+            )
+        library.close()
         retriever = open_retriever(collection.name, cast(Path, collection.corpus), settings, cache, language)
         for form, rankings in asyncio.run(_rank_forms(retriever, collection, forms)).items():
             found[form] |= {query: to_scores(ranking) for query, ranking in rankings.items()}
