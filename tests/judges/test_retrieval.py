@@ -215,6 +215,7 @@ def test_a_broken_file_is_one_line(name: str, text: str, message: str, folder: P
     ("line", "message"),
     [
         ("a<::>1 Q0 p1 1 x", ":1: expected"),
+        ("a<::>1 Q0 p1 1 nan x", ":1: expected"),
         ("a<::>1 Q0 p1 1 2 x\na<::>1 Q0 p1 2 1 x", ":2: duplicate passage p1"),
         ("", "holds no rankings"),
     ],

@@ -10,6 +10,7 @@ What can't be read, or has an id twice, is a `CorpusError` with its place.
 """
 
 import csv
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -152,6 +153,8 @@ def read_run(path: Path) -> dict[str, dict[str, float]]:
         try:
             query, _, passage, _, score, _ = line.split()
             value = float(score)
+            if math.isnan(value):
+                raise ValueError
         except ValueError as error:
             raise CorpusError(
                 f"{where}: expected `query Q0 passage rank score run` (TREC's format), not {line[:100]!r}"
