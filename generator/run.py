@@ -55,7 +55,7 @@ _FOR_DATA = (
     "Qwen2.5-1.5B-Instruct-GGUF/qwen2.5-1.5b-instruct-q4_k_m.gguf, which is fetched once"
 )
 # Settings that are part of a run folder's name.
-_NAMED = {"corpus", "taxonomy", "user", "algorithm", "lm", "lm.model", "seed", "run_dir"}
+_NAMED = {"corpus", "taxonomy", "user", "algorithm", "lm.model", "seed", "run_dir"}
 
 
 def generate(cfg: DictConfig, job: Job) -> float:

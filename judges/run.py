@@ -40,7 +40,7 @@ from judges.work import check_apart, work_through
 # Concurrent dialogs of a judge that asks no model; a judge may work in batches.
 _CONCURRENCY = 32
 # Settings that are part of a run folder's name.
-_NAMED = {"judge", "input", "lm", "lm.model", "run_dir"}
+_NAMED = {"judge", "input", "lm.model", "run_dir"}
 
 
 def judge(cfg: DictConfig, job: Job) -> None:

@@ -40,7 +40,7 @@ from judges.panel import Member
 from judges.work import check_apart, work_through
 
 # Settings that are part of a run folder's name.
-_NAMED = {"benchmark", "input", "answers", "judgments", "lm", "lm.model", "run_dir"}
+_NAMED = {"benchmark", "input", "answers", "judgments", "lm.model", "run_dir"}
 
 
 def evaluate(cfg: DictConfig, job: Job) -> None:

@@ -63,6 +63,12 @@ def test_a_sweep_names_its_folders_by_what_varies_and_continues(site: Site, open
     assert len(openai_server.bodies) == calls
 
 
+def test_a_sweep_over_servers_of_one_model_has_a_folder_for_each(site: Site, openai_server: OpenAIServer) -> None:
+    settings = ["-m", "dialogs=1", "run_dir=null", "algorithm=single", "hydra.sweep.dir=sweeps", "lm=openai,vllm"]
+    assert site.run(openai_server, *settings).code == 0
+    assert contents(Path("outputs")) == {f"jsonl-mixed-single-test-model-0-lm-{lm}" for lm in ("openai", "vllm")}
+
+
 def test_a_sweep_says_which_of_its_runs_failed_and_how_many(site: Site, openai_server: OpenAIServer) -> None:
     settings = ["-m", "dialogs=1", "run_dir=null", "algorithm=single", "hydra.sweep.dir=sweeps"]
     done = site.run(openai_server, *settings, "retriever.k=0,2", "+taxonomy=direct,aggregate")
