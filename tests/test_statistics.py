@@ -250,6 +250,8 @@ def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None
     assert read["length in words: response, answerable or partial"] == [""]
     assert read["variety: distinct-1 of queries"] == [""]
     assert read["length in words: response"] == ["1.0"]
+    item = dialog("item", [turn(1, "Plan it.", "", "travel"), turn(2, "Final.", "Day one: fly there.", "travel")])
+    assert figures(write_dialogs(tmp_path / "item.jsonl", item))["length in words: response"] == ["4.0"]
     both = figures(path, write_dialogs(tmp_path / "both.jsonl", HARBOUR))
     assert both["multi-turn types, of later turns: follow-up"] == ["", "1.0"]
     assert re.search(r"distinct-1 of queries +–$", command(path).out, re.MULTILINE)

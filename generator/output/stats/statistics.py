@@ -35,6 +35,7 @@ class Means(Record):
     """A line of table 9, and more. `dialogs` is a count, the rest are means; lengths are in words.
 
     Attributes:
+        response: mean length of the answers, which a benchmark's item may lack.
         document: length of all passages of a dialog together, as the model read them.
         passages: different passages per dialog, retrieved or given from the start.
         relevant_passages: different passages per dialog that evidence points to.
@@ -121,7 +122,7 @@ class Tally:
         """Count a dialog with at least one turn."""
         turns = dialog.own_turns
         first, later = [t for t in turns if t.turn == 1], [t for t in turns if t.turn > 1]
-        grounded = [t for t in turns if t.answerability in ("answerable", "partial")]
+        grounded = [t for t in turns if t.answer and t.answerability in ("answerable", "partial")]
         measured = [covers for t in turns if (covers := evidence_covers(dialog, t)) is not None]
         retrieved = {hit.passage_id for t in turns for hit in t.hits}
         self._sums[turns[0].question_type].update(
@@ -130,6 +131,7 @@ class Tally:
             turns=len(turns),
             first=len(first),
             query=sum(count_words(t.query) for t in turns),
+            answered=sum(bool(t.answer) for t in turns),
             response=sum(count_words(t.answer) for t in turns),
             document=sum(count_words(p.text) for p in dialog.passages),
             passages=len(retrieved.union(p.id for p in dialog.passages)),
@@ -220,7 +222,7 @@ def _means(sums: Counter[str]) -> Means:
         dialogs=sums["dialogs"],
         turns=mean("all_turns", "dialogs"),
         query=mean("query", "turns"),
-        response=mean("response", "turns"),
+        response=mean("response", "answered"),
         document=mean("document", "dialogs"),
         passages=mean("passages", "dialogs"),
         relevant_passages=mean("relevant_passages", "dialogs"),
