@@ -149,7 +149,8 @@ def describe_problem(name: str, problem: Any) -> str:
         case "string_pattern_mismatch" if name.endswith("language"):
             wanted = "must be an ISO 639 code, such as en or de"
         case "too_short":
-            wanted = "must not be empty"
+            least = context["min_length"]
+            wanted = "must not be empty" if least == 1 else f"must have {least} or more entries"
         case "tuple_type" | "list_type":
             wanted = "wrong type: expected a list, such as [a,b]"
         case "dict_type" | "model_type" | "is_instance_of":

@@ -86,6 +86,7 @@ WRONG = [
     ("lm.context=2500", "lm.context=2500: leaves no room for documents"),
     ("user.lm=openai user.lm.model=m user.lm.context=2500", "user.lm.context=2500: leaves no room for documents"),
     ("turns=2-3 min_turns=4", "min_turns=4: no dialog has more than 3 turns"),
+    ("retriever=elasticsearch retriever.parts=[elser]", "retriever.parts: must have 2 or more entries"),
     ("turns=1 min_turns=2 taxonomy=unanswerable", "lm.api_base"),  # a type with turns of its own
     # names
     ("+lm.modell=x", "lm.modell: unknown setting; did you mean lm.model?"),
