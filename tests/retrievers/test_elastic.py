@@ -488,7 +488,7 @@ def test_too_many_passages_are_reported(server: ElasticsearchServer, tmp_path: P
         opened(lib, server)
 
 
-@pytest.mark.parametrize("change", [{"hosts": ["http://"]}, {"weights": [1]}], ids=str)
+@pytest.mark.parametrize("change", [{"hosts": ["http://"]}, {"weights": [1]}, {"parts": ["bm25", "bm25"]}], ids=str)
 def test_bad_settings_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match=next(iter(change))):
         ElasticsearchSettings(**SETTINGS | change)

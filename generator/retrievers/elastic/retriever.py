@@ -66,7 +66,9 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
     )
 
     @model_validator(mode="after")
-    def _check_weights(self) -> Self:
+    def _check_parts(self) -> Self:
+        if len(set(self.parts)) < len(self.parts):
+            raise ValueError(f"parts: expected different ones, not {', '.join(self.parts)}")
         if len(self.weights) != len(self.parts):
             raise ValueError(f"weights: expected {len(self.parts)} numbers, one for each of {', '.join(self.parts)}")
         return self
