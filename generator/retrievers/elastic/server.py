@@ -253,6 +253,8 @@ class Server:
             advice = "the index is read-only; free disk space on the server"
         elif status == 403:
             advice = f"{self._credentials}: permission denied; docs/elasticsearch.md lists the privileges"
+        elif "invalid_index_name" in kind:
+            advice = "give another name as retriever.index"
         elif "index_not_found" in kind:
             advice = "the index was deleted; the same command builds it again"
         elif "chunking_settings" in reason:
