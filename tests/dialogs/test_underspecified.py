@@ -264,8 +264,10 @@ def test_the_experiment_runs_end_to_end(tmp_path: Path) -> None:
     assert all(len({span["passage_id"] for span in turn["evidence"]}) >= 2 for turn in found)
     summary = site.summary()
     targets = {name: share["target"] for name, share in summary["multi_turn_types"].items()}
-    assert targets["clarification"] == pytest.approx(0.15 + 78 / 507), "with those that resolve underspecified turns"
-    assert sum(targets.values()) == pytest.approx(1)
+    assert targets["clarification"] == pytest.approx(0.15 + 78 / 507, abs=1e-4), (
+        "with those that resolve underspecified turns"
+    )
+    assert sum(targets.values()) == pytest.approx(1, abs=1e-3)
     assert summary["standalone"]["non-standalone"]["target"] == 0.457
     assert 0.2 < summary["standalone"]["non-standalone"]["achieved"] < 0.7
 
