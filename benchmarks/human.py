@@ -24,8 +24,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=data_folder(RATINGS), required=True)
     file = parser.parse_args().data / RATINGS
-    if not file.is_file():
-        parser.error(f"--data: {file} doesn't exist; give the folder that mtrag/ is in")
     key = read_key(None, (), [file], "mtrag")
     judged = Judged(key, read_annotations([file], key, {})[0])
     criterion, dialogs = judged.criteria[CRITERION], {item.id: item.dialog for item in key.items}

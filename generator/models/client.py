@@ -60,7 +60,7 @@ class ServerDown(ServerGone):
 
 
 class NoServer(ModelError):
-    """Nothing answers at the address, or what is starting or broken."""
+    """Nothing answers at the address, or a server that is starting or broken."""
 
 
 class HttpClient:

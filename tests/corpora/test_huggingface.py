@@ -65,7 +65,7 @@ def test_a_split_is_chosen(tmp_path: Path, kind: str) -> None:
     path = save(kind, tmp_path)
     assert [d.text for d in good(read("huggingface", path=path, split="test"))] == ["Two."]
     told = message(lambda: read("huggingface", path=path, split="dev"))
-    assert told == f"corpus.split=dev: {path} has only train, test"
+    assert told.startswith("corpus.split=dev: ") and "train" in told and "test" in told
 
 
 def test_a_subset_is_chosen(tmp_path: Path) -> None:
