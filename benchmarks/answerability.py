@@ -1,4 +1,4 @@
-"""`generator.dialogs.answerability` against people's labels, beside always saying `answerable`, as Markdown.
+"""`generator.dialogs.checks.answerability` against people's labels, beside always saying `answerable`, as Markdown.
 
     uv run --group benchmark python -m benchmarks.answerability --data DATA
 
@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
 from benchmarks.data_folder import data_folder
-from generator.dialogs.answerability import measure_answerability
+from generator.dialogs.checks.answerability import measure_answerability
 from generator.output.markdown import table
 from generator.schema import Answerability
 from generator.sets import dialog_set

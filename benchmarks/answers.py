@@ -24,8 +24,8 @@ from generator.config.messages import describe_hydra_error
 from generator.config.parts import build_choice, plain
 from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.calls import use_model
+from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.evidence import support_of
 from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import ConfigError, GroundedDialogsError, Rejected
 from generator.models.lm import ChatReply, LanguageModel

@@ -16,7 +16,7 @@ from typing import Any
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
 from benchmarks.data_folder import data_folder
-from generator.dialogs.asks_back import find_request
+from generator.dialogs.checks.asks_back import find_request
 from generator.output.markdown import table
 
 # A response, and whether people say that it asks back.

@@ -23,7 +23,7 @@ import yaml
 
 from generator.common.passages import sentences
 from generator.dialogs.candidates import rate_answer
-from generator.dialogs.evidence import rank_sentences
+from generator.dialogs.checks.evidence import rank_sentences
 from generator.output.markdown import table
 from generator.output.summary import Summary
 from generator.schema import Evidence, Passage, Turns

@@ -1,4 +1,4 @@
-"""Check people's answers and their evidence by `generator.dialogs.evidence` and `answer_checks`, as Markdown.
+"""Check people's answers and their evidence by `generator.dialogs.checks`, as Markdown.
 
     uv run python -m benchmarks.evidence --data DATA
 
@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
-from generator.dialogs.answer_checks import find_answer_fault
-from generator.dialogs.evidence import (
+from generator.dialogs.checks.answers import find_answer_fault
+from generator.dialogs.checks.evidence import (
     SHOWN,
     Support,
     drop_needless,

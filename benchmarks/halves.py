@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import connected_components
 
 from generator.common.passages import sentences
 from generator.corpora.mtrag.names import domain_of
-from generator.dialogs.evidence import rank_sentences
+from generator.dialogs.checks.evidence import rank_sentences
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections, read_documents
 
 SHORTEST, LONGEST = 60, 150  # words of a passage

@@ -23,7 +23,7 @@ from generator.common.passages import sentences, windows
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.library import Library
 from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
-from generator.dialogs.answer_checks import find_answer_fault
+from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.prompt import Conversation, Documents

@@ -1,4 +1,4 @@
-"""People's later questions that the checks would refuse (`generator.dialogs.checks`), by rule, as Markdown.
+"""People's later questions that the checks would refuse (`generator.dialogs.checks.questions`), by rule, as Markdown.
 
     uv run python -m benchmarks.question_checks --data DATA --cases
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from benchmarks.data_folder import data_folder
 from generator.corpora.human import human_turn
-from generator.dialogs.checks import find_fault
+from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents, said_in
 from generator.dialogs.query import adds_facts, pastes_dialog

@@ -20,8 +20,8 @@ from benchmarks.answers import NoJournal, read_settings
 from generator.config.parts import build_choice
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
+from generator.dialogs.checks.later_turns import leans
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.later_turns import leans
 from generator.dialogs.prompt import Documents
 from generator.dialogs.referring import Refer
 from generator.dialogs.rewording import Reword

@@ -14,7 +14,7 @@ from generator.schema import Record
 from taxonomy.item_kind import ItemKind
 from taxonomy.types import Text
 
-# What a generated set of questions is checked for beside its form; `generator.dialogs.scenario_checks` has them.
+# What a generated set of questions is checked for beside its form; `generator.dialogs.checks.scenarios` has them.
 SetCheck = Literal["form-first", "adds-conditions"]
 # Each item has so many questions.
 QUESTIONS = 3

@@ -14,7 +14,7 @@ from generator.schema import Record, Turns
 from taxonomy.item_kind import ItemKind
 from taxonomy.types import Exchange, Text
 
-# What a generated dialog is checked for beside its form; `generator.dialogs.task_checks` has them.
+# What a generated dialog is checked for beside its form; `generator.dialogs.checks.tasks` has them.
 Check = Literal["answers-ask", "first-answer-asks", "refers-back", "returns", "look-alike", "disputes", "rewrites"]
 
 

@@ -15,7 +15,7 @@ Part = Literal["question", "answer", "neither"]
 # The multi-turn type of a turn that answers what the agent asked back.
 RESOLUTION = "clarification-of-reading"
 # What a question is checked for by its type, and the reply to one that can't be answered
-# (`generator.dialogs.request_checks`), and the answer to an underspecified question
+# (`generator.dialogs.checks.requests`), and the answer to an underspecified question
 # (`generator.dialogs.underspecified`).
 QuestionCheck = Literal[
     "on-topic",

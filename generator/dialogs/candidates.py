@@ -18,7 +18,7 @@ from generator.common.context import bind
 from generator.common.scripts import words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.calls import use_model
-from generator.dialogs.evidence import support_of
+from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.journal import metered
 from generator.dialogs.live import tell
 from generator.dialogs.prompt import Documents, said_in

@@ -7,7 +7,7 @@ import dspy
 from generator.common.language import languages
 from generator.common.passages import sentences, told_in
 from generator.dialogs.calls import call
-from generator.dialogs.evidence import (
+from generator.dialogs.checks.evidence import (
     SHOWN,
     Support,
     drop_needless,

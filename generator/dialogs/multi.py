@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from generator.common.language import languages
+from generator.dialogs.checks.requests import find_request_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import choose_focus, count_new_passages
 from generator.dialogs.live import tell, tell_found
 from generator.dialogs.program import DialogProgram, TurnTask
 from generator.dialogs.query import Rewrite, form_query, search
 from generator.dialogs.referring import Refer
-from generator.dialogs.request_checks import find_request_fault
 from generator.dialogs.steps import Answer, answering
 from generator.dialogs.underspecified import Underspecified
 from generator.dialogs.users import note_clean

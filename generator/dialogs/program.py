@@ -13,10 +13,10 @@ import dspy
 from generator.dialogs.adapter import PREAMBLE
 from generator.dialogs.calls import Others
 from generator.dialogs.candidates import Unused, collect_unused
+from generator.dialogs.checks.later_turns import leans
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import find_next_sentence
 from generator.dialogs.language_checks import SLIP, phrase
-from generator.dialogs.later_turns import leans
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Conversation, Documents

@@ -17,6 +17,7 @@ from pydantic import Field
 from generator.common.passages import sentences
 from generator.dialogs.calls import Others, call, use_model
 from generator.dialogs.candidates import ATTEMPTS, Unused
+from generator.dialogs.checks.scenarios import Asked, find_set_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.journal import Meter, metered
 from generator.dialogs.message_text import on_one_line
@@ -26,7 +27,6 @@ from generator.dialogs.prompt import Documents
 from generator.dialogs.query import search
 from generator.dialogs.references import Reference, find_reference
 from generator.dialogs.replies import SignatureType
-from generator.dialogs.scenario_checks import Asked, find_set_fault
 from generator.dialogs.scenario_signatures import (
     AnswerEvidence,
     ExpertPlan,

@@ -12,8 +12,8 @@ from math import log, sqrt
 from generator.common.language import dialog_language
 from generator.common.passages import sentences
 from generator.common.scripts import words
+from generator.dialogs.checks.requests import topic_stems
 from generator.dialogs.message_text import on_one_line
-from generator.dialogs.request_checks import topic_stems
 from generator.schema import Evidence, Passage, Record
 
 # Stems that readings share at least, and stems of a sentence that can be one.

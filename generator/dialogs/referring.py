@@ -12,9 +12,9 @@ import dspy
 
 from generator.common.language import IN_ENGLISH, languages
 from generator.dialogs.calls import call
-from generator.dialogs.checks import find_fault
+from generator.dialogs.checks.later_turns import content_of, refers_back
+from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.later_turns import content_of, refers_back
 from generator.dialogs.message_text import unquote
 from generator.dialogs.prompt import Documents
 from generator.errors import Rejected

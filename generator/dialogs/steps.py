@@ -14,22 +14,22 @@ from pydantic import Field
 
 from generator.common.scripts import has_question_mark, has_words
 from generator.dialogs.adapter import TEXT
-from generator.dialogs.answer_checks import find_answer_fault
-from generator.dialogs.answerability import measure_answerability
-from generator.dialogs.asks_back import asks_alone
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Attempt, Refused, draw_best, rate_answer, rate_question, tell_refused
-from generator.dialogs.checks import UNFINISHED, find_fault, find_length_fault
+from generator.dialogs.checks.answerability import measure_answerability
+from generator.dialogs.checks.answers import find_answer_fault
+from generator.dialogs.checks.asks_back import asks_alone
+from generator.dialogs.checks.evidence import find_untold
+from generator.dialogs.checks.later_turns import content_of
+from generator.dialogs.checks.questions import UNFINISHED, find_fault, find_length_fault
+from generator.dialogs.checks.requests import find_covering
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.evidence import find_untold
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
-from generator.dialogs.later_turns import content_of
 from generator.dialogs.message_text import on_one_line, unquote
 from generator.dialogs.plain_words import IN_PLAIN_WORDS, PlainAnswer
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.replies import SignatureType
-from generator.dialogs.request_checks import find_covering
 from generator.dialogs.signatures import ChooseEvidence, Courtesy, GroundedAnswer, Remark, in_language
 from generator.dialogs.users import PLAIN_ASKER, Asker, note_clean
 from generator.errors import Rejected
@@ -207,9 +207,9 @@ class Answer(dspy.Module):
     ) -> Turn:
         """Return the finished turn, with `retrieval_query` and `hits` as given.
 
-        The answer agrees with itself and passes the checks of `answer_checks`: the best of so many candidates, within
-        three attempts. Each attempt after the first is told why the others were refused. An answer that was
-        refused is refused again, whatever the model now says of its consistency.
+        The answer agrees with itself and passes the checks of `generator.dialogs.checks.answers`: the best of so many
+        candidates, within three attempts. Each attempt after the first is told why the others were refused. An answer
+        that was refused is refused again, whatever the model now says of its consistency.
 
         Raises:
             Rejected: no attempt passes, or, without reasoning, one refuses where the plan wants an answer.

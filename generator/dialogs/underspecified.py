@@ -12,11 +12,12 @@ from dataclasses import replace
 import dspy
 
 from generator.common.support import read_terms
-from generator.dialogs.answer_checks import find_talk
-from generator.dialogs.asks_back import find_request
 from generator.dialogs.calls import call
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
-from generator.dialogs.checks import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt
+from generator.dialogs.checks.answers import find_talk
+from generator.dialogs.checks.asks_back import find_request
+from generator.dialogs.checks.questions import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt
+from generator.dialogs.checks.requests import topic_stems
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.language_checks import check_language
 from generator.dialogs.message_text import on_one_line
@@ -24,7 +25,6 @@ from generator.dialogs.program import TurnTask
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
 from generator.dialogs.readings import Reading, find_readings, list_readings, own_stems, spell
-from generator.dialogs.request_checks import topic_stems
 from generator.dialogs.signatures import REJECTED
 from generator.dialogs.steps import answering
 from generator.dialogs.users import note_clean

@@ -16,8 +16,8 @@ from generator.config.conf_files import choices
 from generator.config.parts import build_choice
 from generator.config.settings import near_duplicates
 from generator.dialogs.adapter import collect_tasks
+from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.evidence import support_of
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.message_text import on_one_line
 from generator.dialogs.multi import MultiDocumentDialog

@@ -81,8 +81,8 @@ class Summary(Record):
         candidates_cost: what those took.
         pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`, and less those of
             a benchmark's items without a reference answer, or after one without.
-        evidence_covers: share of the pairs whose evidence covers the answer (`generator.dialogs.evidence`), of those
-            that have or need some; None if none does.
+        evidence_covers: share of the pairs whose evidence covers the answer (`generator.dialogs.checks.evidence`), of
+            those that have or need some; None if none does.
         unjudged: how often a judge failed on one of the `unjudged_pairs`, by reason.
         difficulty: pairs in the dataset by `difficulty`, which those without evidence don't have.
         ranked: some have a rank of their evidence, without which none is hard.

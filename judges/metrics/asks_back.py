@@ -1,12 +1,12 @@
 """Judge whether a response asks the user back, by rules: the right response to an underspecified question.
 
 After the clarification judge of Rosenthal et al. 2026 (section 3.1, figure 6), which asks a model; the rules are
-`generator.dialogs.asks_back`, and how far they agree with people is in `docs/judges.md`.
+`generator.dialogs.checks.asks_back`, and how far they agree with people is in `docs/judges.md`.
 """
 
 from collections.abc import Sequence
 
-from generator.dialogs.asks_back import find_request
+from generator.dialogs.checks.asks_back import find_request
 from generator.schema import Passage, Turn, Verdict
 from judges.base import ComputingJudge, ComputingJudgeSettings
 

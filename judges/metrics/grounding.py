@@ -19,8 +19,8 @@ from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
 from generator.common.support import Term, Unsupported, find_other_units, find_unsupported, read_terms, term_keys
-from generator.dialogs.asks_back import drop_requests
-from generator.dialogs.evidence import find_uncovered
+from generator.dialogs.checks.asks_back import drop_requests
+from generator.dialogs.checks.evidence import find_uncovered
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
@@ -175,7 +175,7 @@ def _declines(turn: Turn) -> bool:
 class GroundingJudge(ComputingJudge):
     """Labels an answer `correct` if passages support what it says, else `incorrect`, or `unjudged` between.
 
-    A generated answer that its own evidence doesn't cover is `incorrect`, too (`generator.dialogs.evidence`).
+    A generated answer that its own evidence doesn't cover is `incorrect`, too (`generator.dialogs.checks.evidence`).
 
     Passages count with their titles. `unjudged` doesn't decide: another judge's verdict stands.
 

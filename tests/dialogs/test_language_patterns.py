@@ -10,11 +10,11 @@ from generator.common.detection import detect_language
 from generator.common.language import Language, Languages, known_codes, load_language, use_languages
 from generator.common.refusals import drop_refusals, has_refusal
 from generator.common.shingles import content_stems
-from generator.dialogs.answer_checks import find_answer_fault
-from generator.dialogs.answerability import measure_answerability
-from generator.dialogs.asks_back import find_request
-from generator.dialogs.checks import speaks_of_documents
-from generator.dialogs.later_turns import REPEATS, find_later_fault
+from generator.dialogs.checks.answerability import measure_answerability
+from generator.dialogs.checks.answers import find_answer_fault
+from generator.dialogs.checks.asks_back import find_request
+from generator.dialogs.checks.later_turns import REPEATS, find_later_fault
+from generator.dialogs.checks.questions import speaks_of_documents
 from generator.dialogs.prompt import Documents
 from tests.support.scripted import KINDS, said
 

@@ -3,8 +3,8 @@
 import pytest
 from dspy import lm15
 
+from generator.dialogs.checks.later_turns import refers_back
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.later_turns import refers_back
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
 from generator.dialogs.referring import EXAMPLES, find_named

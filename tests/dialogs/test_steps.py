@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from generator.dialogs.checks import LIKE_THE_AGENT, LIKE_THE_PROMPT, OF_THE_AGENT
+from generator.dialogs.checks.questions import LIKE_THE_AGENT, LIKE_THE_PROMPT, OF_THE_AGENT
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.signatures import REJECTED, FirstQuestion, NextQuestion
 from generator.dialogs.steps import NO_EVIDENCE, UNKNOWN, UNPLANNED, Answer, Ask, Chat

@@ -8,8 +8,8 @@ import pytest
 
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
+from generator.dialogs.checks.evidence import find_uncovered
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.evidence import find_uncovered
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft
 from generator.dialogs.whole import WholeDialogProgram

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.dialogs.asks_back import find_request
+from generator.dialogs.checks.asks_back import find_request
 from generator.schema import Verdict
 from judges.metrics.asks_back import AsksBackJudge
 from tests.support.scripted import said

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from generator.common.language import languages
 from generator.common.scripts import count_words
+from generator.dialogs.checks.evidence import measure_turn
+from generator.dialogs.checks.later_turns import leans
 from generator.dialogs.columns import (
     READ,
     difficulty,
@@ -18,8 +20,6 @@ from generator.dialogs.columns import (
     overlap,
     verdict_label,
 )
-from generator.dialogs.evidence import measure_turn
-from generator.dialogs.later_turns import leans
 from generator.schema import UNLABELLED, Dialog, Record, Turn
 from taxonomy import PLAIN
 
@@ -78,7 +78,7 @@ class Statistics(Record):
         first_types: question types of the first turns.
         later_types, multi_turn_types: of the later ones.
         standalone: of the later ones that were planned to be `standalone` or not: `non-standalone` are those that need
-            the dialog before them, as far as words tell (`generator.dialogs.later_turns.leans`).
+            the dialog before them, as far as words tell (`generator.dialogs.checks.later_turns.leans`).
         users: user types, of all dialogs; empty if every user is the plain one, as in human dialogs.
         difficulty, needs_documents: of the turns that have this column (`generator.dialogs.columns`); no difficulty
             where no evidence was ranked, since nothing is hard then.

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from generator.common.language import dialog_language
 from generator.common.scripts import has_question_mark, has_words, words
 from generator.common.shingles import content_stems
-from generator.dialogs.answer_checks import find_answer_fault
-from generator.dialogs.checks import COPIED, NAMELESS, copies_documents, is_nameless, speaks_of_documents
+from generator.dialogs.checks.answers import find_answer_fault
+from generator.dialogs.checks.questions import COPIED, NAMELESS, copies_documents, is_nameless, speaks_of_documents
 from generator.dialogs.dedup import Repetition
 from generator.schema import Passage, Turn
 from taxonomy import Task

@@ -3,7 +3,7 @@
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.dialogs.checks import (
+from generator.dialogs.checks.questions import (
     NAMELESS,
     OFF_SUBJECT,
     UNFINISHED,

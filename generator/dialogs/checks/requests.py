@@ -1,7 +1,7 @@
 """Check a request, and the reply to one that can't be answered, by what its type names (Peng et al. 2024, UAEval4RAG,
 and `taxonomy/questions/`).
 
-What a program can see, as in `task_checks`: a miss costs a worse request, a false alarm another attempt. A type of
+What a program can see, as in `tasks`: a miss costs a worse request, a false alarm another attempt. A type of
 question names its checks. The words that are looked for are those of the dialog's language; where it has none for a
 check, that finds no fault.
 """
@@ -12,8 +12,8 @@ from generator.common.language import PatternName, cached_by_language, dialog_la
 from generator.common.passages import sentences
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, term_keys
-from generator.dialogs.asks_back import find_request
-from generator.dialogs.later_turns import asks
+from generator.dialogs.checks.asks_back import find_request
+from generator.dialogs.checks.later_turns import asks
 from generator.schema import Passage
 from taxonomy import QuestionCheck, QuestionType, ReplyCheck
 

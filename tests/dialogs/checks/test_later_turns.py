@@ -3,10 +3,10 @@
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.dialogs.checks import find_fault
+from generator.dialogs.checks.later_turns import ASKS_TOLD, LEAVES, REPEATS, content_of, find_later_fault
+from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.language_checks import phrase
-from generator.dialogs.later_turns import ASKS_TOLD, LEAVES, REPEATS, content_of, find_later_fault
 from generator.dialogs.prompt import Documents
 from generator.schema import Turn
 from tests.support.records import make_turn

@@ -2,8 +2,8 @@
 
 import pytest
 
-from generator.dialogs.answer_checks import find_answer_fault
-from generator.dialogs.checks import speaks_of_documents
+from generator.dialogs.checks.answers import find_answer_fault
+from generator.dialogs.checks.questions import speaks_of_documents
 from generator.schema import Passage
 from tests.support.scripted import piece, said
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
+from generator.dialogs.checks.tasks import Written, find_dialog_fault, holds
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.task_checks import Written, find_dialog_fault, holds
 from taxonomy import Task, read_tasks
 
 TASKS = read_tasks()

@@ -16,15 +16,15 @@ from generator.common.refusals import drop_refusals
 from generator.common.scripts import ends_in_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
-from generator.dialogs.asks_back import drop_requests, find_request
-from generator.dialogs.checks import (
+from generator.dialogs.checks.asks_back import drop_requests, find_request
+from generator.dialogs.checks.later_turns import asks, content_of
+from generator.dialogs.checks.questions import (
     LEAST_SAID,
     OFF_SUBJECT,
     WRITE_AS_THEY_SPEAK,
     find_talk_of_documents,
     speaks_like_the_prompt,
 )
-from generator.dialogs.later_turns import asks, content_of
 from generator.dialogs.prompt import said_in
 from generator.schema import Passage, Turn
 

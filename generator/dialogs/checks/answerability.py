@@ -8,7 +8,7 @@ one: a part is missing where the answer says so. Figures are in `docs/taxonomy.m
 from generator.common.language import dialog_language
 from generator.common.refusals import drop_refusals, has_refusal
 from generator.common.support import read_terms, term_keys
-from generator.dialogs.later_turns import content_of
+from generator.dialogs.checks.later_turns import content_of
 from generator.schema import Answerability
 
 # An answer that says what isn't known, and has as many other content words that the question lacks, gives a part; so

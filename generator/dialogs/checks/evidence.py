@@ -17,7 +17,7 @@ from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
 from generator.common.support import find_other_units, read_terms, term_keys
-from generator.dialogs.asks_back import drop_requests
+from generator.dialogs.checks.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
 
 # Of the sentences that people cite, 0.7% (ClapNQ) and 0.1% (SQuAD 2.0) cover less; of other sentences, 99% and 88%.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from generator.dialogs.evidence import find_uncovered, measure_support, measure_turn, rank_sentences
+from generator.dialogs.checks.evidence import find_uncovered, measure_support, measure_turn, rank_sentences
 from generator.schema import Planned
 from tests.support.records import make_evidence_of, make_passage, make_turn
 from tests.support.scripted import piece

@@ -11,10 +11,10 @@ from functools import cache
 from generator.common.language import dialog_language
 from generator.common.scripts import has_words, words
 from generator.common.shingles import content_stems
-from generator.dialogs.checks import GAP, speaks_of_documents
+from generator.dialogs.checks.questions import GAP, speaks_of_documents
+from generator.dialogs.checks.tasks import LABEL, Fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.scenario_signatures import LONGEST_REQUEST
-from generator.dialogs.task_checks import LABEL, Fault
 from generator.schema import Passage
 from taxonomy import Scenario
 

@@ -11,8 +11,7 @@ from generator.common.passages import sentences, told_in
 from generator.common.scripts import count_words, has_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing
-from generator.dialogs.dedup import Repetition
-from generator.dialogs.later_turns import (
+from generator.dialogs.checks.later_turns import (
     REPEATS,
     asks,
     content_of,
@@ -20,8 +19,9 @@ from generator.dialogs.later_turns import (
     list_question_words,
     points_back,
 )
+from generator.dialogs.checks.requests import find_request_fault
+from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents, said_in
-from generator.dialogs.request_checks import find_request_fault
 from generator.schema import Passage, Turn
 from taxonomy import QuestionType
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from generator.dialogs.answerability import measure_answerability
+from generator.dialogs.checks.answerability import measure_answerability
 
 QUERY = "What does a pass cost for students, and can they share it?"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
+from generator.dialogs.checks.requests import find_reply_fault, find_request_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
-from generator.dialogs.request_checks import find_reply_fault, find_request_fault
 from generator.dialogs.single import SingleDocumentDialog
 from generator.schema import Passage
 from taxonomy import QuestionType

@@ -3,8 +3,8 @@
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
+from generator.dialogs.checks.scenarios import find_set_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.scenario_checks import find_set_fault
 from taxonomy import read_scenarios
 from tests.support.scripted import piece
 
