@@ -79,6 +79,7 @@ PatternName = Literal[
     "points",  # at what was talked about before
     "points_at_person",
     "refers",  # can't be understood without what was said
+    "refers_within",  # unless the text up to there ends with a pronoun for what it names itself
     "asks_back",  # with a question mark
     "asks_to_tell",  # without one
     "offers",  # asks nothing back, though it looks so

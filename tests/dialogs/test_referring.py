@@ -1,8 +1,12 @@
 """Later questions that say “it” for what the last turn named."""
 
+import json
+from pathlib import Path
+
 import pytest
 from dspy import lm15
 
+from generator.common.scripts import words
 from generator.dialogs.checks.later_turns import refers_back
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
@@ -140,7 +144,28 @@ def test_what_was_just_named_is_found(question: str, told: str, named: str) -> N
         ("Is the pier open this summer?", False),
         ("Did they open the pier that burnt down?", True),
         ("Who owns the pier that burnt down?", False),
+        ("Does it apply to guests?", True),
+        ("Is it a good idea to swim in the bay?", False),
+        ("How do students get their cards?", False),
+        ("How much water does Port Elm take for its pools?", False),
+        ("Where does water go after it enters a drain?", False),
+        ("What is a weir and how is it built?", False),
+        ("Can students use it?", True),
+        ("And who built it?", True),
+        ("Who took over after her death?", True),
     ],
 )
 def test_a_question_refers_by_a_pronoun(question: str, refers: bool) -> None:
     assert refers_back(question) is refers
+
+
+def test_people_rewrite_what_refers(data: Path) -> None:
+    """CANARD's people put in full what refers to the dialog: their questions do, and their rewritten ones don't."""
+    rows = [row for row in json.loads((data / "canard/dev.json").read_text()) if row["Question_no"] > 1]
+    # “Are there any other interesting aspects about this article?” is QuAC's own.
+    rows = [row for row in rows if "article" not in row["Rewrite"]]
+    pronouns = {*"it its they them their theirs he him his she her hers this that these those there".split()}
+    pairs = [(row["Question"], row["Rewrite"]) for row in rows]
+    put_in_full = [asked for asked, full in pairs if pronouns & {*words(asked)} - {*words(full)}]
+    assert sum(refers_back(full) for _, full in pairs) / len(pairs) < 0.02
+    assert sum(map(refers_back, put_in_full)) / len(put_in_full) > 0.97

@@ -186,12 +186,15 @@ def points_back(question: str) -> bool:
 
 
 def refers_back(question: str) -> bool:
-    """Return true if a question names something by a pronoun alone; in a language without such a pattern, if it may.
+    """Return true if a question has a pronoun for what it doesn't name; without such a pattern, if it may have one.
 
-    “Is there a first step?” doesn't.
+    “Is there a first step?” doesn't, nor “How do students get their cards?”
     """
-    pattern = dialog_language().pattern("refers")
-    return bool(pattern.search(question)) if pattern else points_back(question)
+    language = dialog_language()
+    if pattern := language.pattern("refers"):
+        found = (question[: match.end()] for match in pattern.finditer(question))
+        return any(not language.matches("refers_within", text) for text in found)
+    return points_back(question)
 
 
 def _known_stems(documents: Documents, history: Sequence[Turn], focus: str) -> frozenset[str]:
