@@ -80,6 +80,8 @@ PatternName = Literal[
     "points_at_person",
     "refers",  # can't be understood without what was said
     "refers_within",  # unless the text up to there ends with a pronoun for what it names itself
+    "plural",  # a noun of several
+    "person",  # a noun that may be a person
     "asks_back",  # with a question mark
     "asks_to_tell",  # without one
     "offers",  # asks nothing back, though it looks so

@@ -14,7 +14,7 @@ from generator.dialogs.focus import choose_focus, count_new_passages
 from generator.dialogs.live import tell, tell_found
 from generator.dialogs.program import DialogProgram, TurnTask
 from generator.dialogs.query import Rewrite, form_query, search
-from generator.dialogs.referring import Refer
+from generator.dialogs.referring import refer
 from generator.dialogs.steps import Answer, answering
 from generator.dialogs.underspecified import Underspecified
 from generator.dialogs.users import note_clean
@@ -62,7 +62,7 @@ class MultiDocumentDialog(DialogProgram):
             self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
         # The question in full must be kept, as the rewritten one.
-        self.refer = Refer(repetition) if planned and query == "rewrite" else None
+        self.refers, self.repetition = planned and query == "rewrite", repetition
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`.
@@ -104,9 +104,8 @@ class MultiDocumentDialog(DialogProgram):
         else:
             question = await self.ask(replace(task, passages=(source,)))
         alone = question
-        if self.refer is not None and history and task.refers:
-            with task.asker.speaking():
-                question = await self.refer.acall(alone, task.documents, history, question_type)
+        if self.refers and history and task.refers:
+            question = refer(alone, task.documents, history, question_type, self.repetition)
         typed = task.asker.type_out(question, task.number)
         search_query = alone if question != alone else await self.form_query(task, typed)
         hits, new = await search(self.retriever, search_query, self.k, task.split, task.passages)  # lines 3 and 10

@@ -24,7 +24,7 @@ from generator.dialogs.plan import NUMBER_TOKENS, Plan
 from generator.dialogs.prompt import Documents
 from generator.execution.history import History
 from generator.schema import Passage, Usage
-from taxonomy import QUESTIONS, Target
+from taxonomy import QUESTIONS
 
 # The plans that stand for all that are left, evenly among them, and the passages that stand for all.
 SAMPLED = 200
@@ -33,8 +33,8 @@ DRAWS = 2000
 LEAST_AHEAD, MOST_AHEAD = 20, 1000
 # The share of accepted dialogs is never taken for less, so that a draw without any ends at `max_attempts`.
 LEAST_SHARE = 1e-6
-# The prompt of a rewording, which holds nothing but the question, and that for a pronoun, which has examples.
-REWORD_TOKENS, REFER_TOKENS = 80, 220
+# The prompt of a rewording, which holds nothing but the question.
+REWORD_TOKENS = 80
 # The interval holds so much of what the draws give.
 CONFIDENCE = 0.9
 
@@ -141,12 +141,9 @@ class Sizes:
         given, drawn = isinstance(plan.source, str), self.components.candidates
         rewrites = asks[1:] if algorithm.name == "multi" and self.settings.retriever.query == "rewrite" else []
         reworded = (turns - given) * self.settings.user.rewording
-        leaning = sum(isinstance(each, Target) and each.standalone is False for each in plan.question_types)
-        referring = leaning * bool(rewrites)
         return sizes | {
             "ask": Size((turns - given) * drawn, sum(asks[given:]) * drawn),
             "reword": Size(reworded, reworded * REWORD_TOKENS),
-            "refer": Size(referring, referring * REFER_TOKENS),
             "rewrite": Size(len(rewrites), sum(rewrites)),
             "answer": Size(turns * drawn, sum(answers) * drawn),
             "evidence": Size(turns, sum(answers)),

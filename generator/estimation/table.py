@@ -137,7 +137,7 @@ def _models(settings: Settings, stage: str) -> list[Endpoint]:
     match stage:
         case "judge":
             return [settings.judge.lm or lm]
-        case "ask" | "reword" | "refer":
+        case "ask" | "reword":
             return [settings.user.lm or lm]
         case "candidates":
             return [lm, *(each for name, each in others.items() if ".generators." in name)]
