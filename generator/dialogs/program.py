@@ -166,7 +166,13 @@ class DialogProgram(Program):
             asker: who asks.
         """
         settled = 0  # passages of a topic that was left
-        owed = 0  # turns that were planned not to stand alone, and do
+        # Turns that were planned not to stand alone, and do. In plain words a model writes them as it likes, so that
+        # each one ahead may as well be made up for before.
+        leaning = [
+            isinstance(each, Target) and each.standalone is False and each.part_taken_up not in ("question", "answer")
+            for each in question_types
+        ]
+        owed = 0 if self.reasoning else sum(leaning)
         history: tuple[Turn, ...] = ()  # line 1 of both algorithms
         passages: tuple[Passage, ...] = ()
         skipped: tuple[tuple[int, Rejected], ...] = ()
@@ -182,12 +188,12 @@ class DialogProgram(Program):
                         focus = await self.later_focus(passages[settled:], history, place, split)
                     known = len(passages)
                     target = question_type if isinstance(question_type, Target) else None
-                    leaning = target is not None and target.standalone is False
                     names = target is None or target.new_topic or target.resolves  # what it names must be told
-                    refers = not names and owed + leaning > 0
+                    due = owed + (self.reasoning and leaning[place])
+                    refers = not names and due > 0
                     task = TurnTask(source, history, passages, question_type, focus, split, asker, refers)
                     turn, passages = await self.turn(task)
-                    owed = max(0, owed + leaning - leans(turn))
+                    owed = max(0, due - (leans(turn) and turn.multi_turn_type != "clarification"))
                     if place == asker.switch:
                         settled = known
                 tell_turn(turn)

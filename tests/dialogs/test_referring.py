@@ -1,6 +1,7 @@
 """Later questions that say “it” for what the last turn named."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from generator.dialogs.program import Draft
 from generator.dialogs.referring import find_named, put_pronoun
 from generator.schema import QueryForm
 from taxonomy import Target, read_facets
-from tests.support.scripted import KINDS, Scripted, Shelf, piece
+from tests.support.scripted import KINDS, Entry, Scripted, Shelf, piece
 
 A, B, C, D = (piece(name) for name in ("pier", "quay", "mole", "dock"))
 LINKS = read_facets("multi_turn")
@@ -26,15 +27,17 @@ def target(alone: bool | None = None, link: str = "follow-up") -> Target:
 
 
 def write(
-    questions: list[str], wanted: list[Target], query: QueryForm = "rewrite"
+    questions: list[str], wanted: list[Target], query: QueryForm = "rewrite", answers: Sequence[str] = ()
 ) -> tuple[Draft, Scripted, list[str]]:
-    """Return a dialog, its model, and what was searched for."""
-    model = Scripted(
-        ask=[{"question": question, "consistent": True} for question in questions],
-        rewrite=[{"query": "rewritten"}] * len(questions),
-    )
+    """Return a dialog, its model, and what was searched for; with answers, it is written in plain words."""
+    replies: dict[str, list[Entry]] = {"rewrite": [{"query": "rewritten"}] * len(questions)}
+    if answers:
+        replies |= {"ask": [*questions], "answer": [*answers]}
+    else:
+        replies["ask"] = [{"question": question, "consistent": True} for question in questions]
+    model = Scripted(**replies)
     shelf = Shelf([[A], [B], [C], [D]])
-    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, planned=True)
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, planned=True, reasoning=not answers)
     draft: Draft = model.run(lambda: program.acall(A, wanted, "", "train"))
     return draft, model, [searched for searched, _, _ in shelf.asked]
 
@@ -51,6 +54,13 @@ def test_what_one_question_cannot_a_later_one_does() -> None:
     questions = [FIRST, "Where is the quay?", "Who painted the quay?", "Who owns the mole?"]
     draft, _, _ = write(questions, wanted)
     assert [turn.query for turn in draft.turns] == [*questions[:2], "Who painted it?", questions[3]]
+
+
+def test_in_plain_words_an_earlier_question_may() -> None:
+    questions = [FIRST, "Which door does the pier have?", "When did the quay open?"]
+    answers = ["The pier opened in May.", "It has a blue door.", "The quay opened in May."]
+    draft, _, _ = write(questions, [target(), target(alone=True), target(alone=False)], answers=answers)
+    assert [turn.query for turn in draft.turns] == [FIRST, "Which door does it have?", questions[2]]
 
 
 def test_what_leaves_the_topic_does_not_refer() -> None:
