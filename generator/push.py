@@ -54,7 +54,7 @@ def push(cfg: "DictConfig", job: object) -> None:
     from generator.config.parts import plain, validate
     from generator.errors import ConfigError, ExportError, describe
 
-    settings: PushSettings = validate(PushSettings, "", plain(cfg))
+    settings = validate(PushSettings, plain(cfg))
     if len(settings.target) != 2 or settings.target[1].count("/") != 1:
         raise ConfigError(
             "target: must be a run folder and OWNER/NAME, such as: python -m generator.push outputs/RUN me/dialogs"

@@ -64,7 +64,7 @@ def report(cfg: "DictConfig", job: object) -> None:
     from generator.report_sets import report_set
     from taxonomy import read_criteria
 
-    settings: ReportSettings = validate(ReportSettings, "", plain(cfg))
+    settings = validate(ReportSettings, plain(cfg))
     names = distinct_names(settings.paths)
     sets = [report_set(path, settings.corpus, name) for path, name in zip(settings.paths, names, strict=True)]
     folder = Path(settings.paths[0]) if len(sets) == 1 and Path(settings.paths[0]).is_dir() else Path()

@@ -61,7 +61,7 @@ def compare(cfg: "DictConfig", job: object) -> None:
     from generator.output.tables import write_table
     from generator.sets import dialog_set
 
-    settings: StatisticsSettings = validate(StatisticsSettings, "", plain(cfg))
+    settings = validate(StatisticsSettings, plain(cfg))
     sets = [dialog_set(path, settings.corpus) for path in settings.paths]
     columns = []
     for name, dialogs in zip(distinct_names(settings.paths), sets, strict=True):

@@ -71,7 +71,7 @@ def agree(cfg: "DictConfig", job: object) -> None:
     from judges.sheets import read_sheet, write_sheet
     from taxonomy import read_tasks
 
-    settings: AgreementSettings = validate(AgreementSettings, "", plain(cfg))
+    settings = validate(AgreementSettings, plain(cfg))
     if bool(settings.sheet) == bool(settings.sheets):
         raise ConfigError("sheet, sheets: give one of them: sheet=FILE writes a sheet, sheets=[FILE,…] reads them")
     tasks = read_tasks(settings.tasks)

@@ -1,7 +1,7 @@
 """The settings of `python -m judges`, and those of them that decide what its verdicts are."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
@@ -46,7 +46,7 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
     """
     data = plain(cfg)
     data |= {group: build_choice(group, data.get(group)) for group in ("lm", "judge")}
-    settings = cast(JudgingSettings, validate(JudgingSettings, "", data))
+    settings = validate(JudgingSettings, data)
     judge = settings.judge
     if isinstance(judge, NoJudge):
         raise ConfigError("judge=none: judges nothing; `python -m judges --help` lists the judges")

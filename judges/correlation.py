@@ -52,7 +52,7 @@ def print_correlation(cfg: "DictConfig", job: object) -> None:
     from generator.output.tables import print_table
     from judges.sheets import read_rows
 
-    settings: CorrelationSettings = validate(CorrelationSettings, "", plain(cfg))
+    settings = validate(CorrelationSettings, plain(cfg))
     known, left_out = [], []
     rows_read = read_rows(settings.input, (settings.x, settings.y))
     head = settings.input.read_text(encoding="utf-8", errors="replace").partition("\n")[0]

@@ -123,7 +123,7 @@ def draw(cfg: "DictConfig", job: object) -> None:
     from judges.people.sample import Source, draw_sample
     from taxonomy import read_criteria
 
-    settings: DrawSettings = validate(DrawSettings, "", plain(cfg))
+    settings = validate(DrawSettings, plain(cfg))
     people = settings.annotators
     if twice := [name for name in people if people.count(name) > 1]:
         raise ConfigError(f"annotators: {twice[0]} is there twice; give different names")
@@ -167,7 +167,7 @@ def read(cfg: "DictConfig", job: object) -> None:
     from judges.people.verdicts import Judged
     from judges.people.write import REPORT, check_filter, check_folder, read_key, source_names, write_judged
 
-    settings: ReadSettings = validate(ReadSettings, "", plain(cfg))
+    settings = validate(ReadSettings, plain(cfg))
     require()
     key = read_key(settings.key, settings.input, settings.annotations, settings.criteria)
     renamed = {given: name for given, _, name in (pair.rpartition(":") for pair in settings.names)}

@@ -71,7 +71,7 @@ def evaluate(cfg: "DictConfig", job: object) -> None:
         )
     # Whole passages are searched, as people judged them.
     retriever = build_choice("retriever", data.pop("retriever") | {"passage_tokens": WHOLE, "overlap": 0})
-    settings: RetrievalSettings = validate(RetrievalSettings, "", data)
+    settings = validate(RetrievalSettings, data)
     if settings.run is not None:
         rows = evaluate_run(settings.folder, settings.split, settings.run)
     else:

@@ -59,7 +59,7 @@ def review(cfg: "DictConfig", job: object) -> None:
     from judges.sheets import read_sheet, write_sheet
     from taxonomy import Criterion
 
-    settings: ReviewSettings = validate(ReviewSettings, "", plain(cfg))
+    settings = validate(ReviewSettings, plain(cfg))
     if bool(settings.sheet) == bool(settings.sheets):
         raise ConfigError("sheet, sheets: give one of them: sheet=FILE writes a sheet, sheets=[FILE,…] reads them")
     if settings.output and not settings.sheets:

@@ -7,7 +7,7 @@ names. A configuration can't run any other code.
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, ValidationError
@@ -18,6 +18,7 @@ from generator.config.messages import describe_problem
 from generator.errors import ConfigError, describe
 from generator.schema import Operational, Record
 
+M = TypeVar("M", bound=BaseModel)
 PACKAGES = ("generator.", "judges.", "taxonomy.")
 
 
@@ -42,7 +43,7 @@ def build(name: str, node: Any) -> Any:
     values = {key: build(f"{name}.{key}", value) for key, value in node.items() if key != "_target_"}
     if node.get("_target_") is None:
         return values
-    return validate(class_of(name, node["_target_"]), name, values)
+    return validate(class_of(name, node["_target_"]), values, name)
 
 
 def build_choice(group: str, node: Any) -> Any:
@@ -83,8 +84,8 @@ def class_of(name: str, target: object) -> type[BaseModel]:
     return found
 
 
-def validate(model: type[BaseModel], name: str, values: Mapping[str, Any]) -> Any:
-    """Return a pydantic model with these values.
+def validate(model: type[M], values: Mapping[str, Any], name: str = "") -> M:
+    """Return a pydantic model with these values, those of the setting `name` if it has one.
 
     Raises:
         ConfigError: one of them is wrong; the first.

@@ -191,7 +191,7 @@ def load(cfg: DictConfig) -> Settings:
     groups = (name for name in Settings.model_fields if name not in RunSettings.model_fields)
     parts = {group: build_choice(group, data.get(group)) for group in groups}
     parts["export"] = parts["export"] if isinstance(parts["export"], Record) else None
-    return cast(Settings, validate(Settings, "", data | parts))
+    return validate(Settings, data | parts)
 
 
 def exporters() -> list[str]:

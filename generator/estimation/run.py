@@ -29,7 +29,7 @@ def estimate(cfg: DictConfig, job: Job) -> None:
         KeyboardInterrupt: the preview was interrupted; what is finished is written.
     """
     names = set(EstimateSettings.model_fields)
-    own: EstimateSettings = validate(EstimateSettings, "", {k: v for k, v in plain(cfg).items() if k in names})
+    own = validate(EstimateSettings, {k: v for k, v in plain(cfg).items() if k in names})
     if own.preview and own.earlier_run:
         raise ConfigError("earlier_run: preview measures already; leave one of them out")
     cfg = OmegaConf.masked_copy(cfg, [str(name) for name in cfg if name not in names])

@@ -71,7 +71,7 @@ def load_optimization(cfg: DictConfig) -> Optimization:
     data["lm"] = build_choice("lm", data.get("lm"))
     own = data["reflection"].get("lm")
     data["reflection"] = Reflection(lm=build_choice("lm", own) if own else None)
-    return cast(Optimization, validate(Optimization, "", data))
+    return validate(Optimization, data)
 
 
 def run_optimization(settings: Optimization, configuration: str) -> None:

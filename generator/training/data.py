@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig
 from pydantic import BaseModel, Field, field_validator
@@ -79,7 +79,7 @@ def load_finetuning(cfg: DictConfig) -> Finetuning:
     """
     data = plain(cfg)
     data["student"] = build_choice("student", data.get("student"))
-    settings = cast(Finetuning, validate(Finetuning, "", data))
+    settings = validate(Finetuning, data)
     if settings.student.batch % settings.student.at_once:
         raise ConfigError(f"student.at_once={settings.student.at_once}: must divide student.batch")
     return settings

@@ -1,7 +1,6 @@
 """All settings of `python -m judges.evaluate` with its parts: the benchmark, the model under test, who rates."""
 
 from pathlib import Path
-from typing import cast
 
 from omegaconf import DictConfig
 from pydantic import Field
@@ -72,7 +71,7 @@ def load_evaluation(cfg: DictConfig) -> Evaluation:
     judge = data["judge"]
     panel = {name: build_choice("lm", node) for name, node in (judge.get("panel") or {}).items()}
     data["judge"] = {"lm": judge.get("lm") and build_choice("lm", judge["lm"]), "panel": panel}
-    settings = cast(Evaluation, validate(Evaluation, "", data))
+    settings = validate(Evaluation, data)
     if bool(settings.input) == bool(settings.judgments):
         raise ConfigError("input: give input=PATH to evaluate a model, or judgments=PATH to aggregate what exists")
     if settings.answers and not settings.input:

@@ -73,7 +73,7 @@ def compare(cfg: DictConfig, job: Job) -> None:
         ConfigError: a setting is wrong.
         RunError, RunFailed: see `run_students`.
     """
-    run_students(validate(StudentsSettings, "", plain(cfg)))
+    run_students(validate(StudentsSettings, plain(cfg)))
 
 
 def run_students(settings: StudentsSettings) -> None:

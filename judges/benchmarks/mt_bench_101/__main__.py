@@ -48,7 +48,7 @@ def count(cfg: "DictConfig", job: object) -> None:
     from judges.benchmarks.mt_bench_101.counts import count_dialogs, print_counts
     from taxonomy import read_tasks
 
-    settings: CountsSettings = validate(CountsSettings, "", plain(cfg))
+    settings = validate(CountsSettings, plain(cfg))
     tasks = read_tasks(settings.tasks)
     print_counts(count_dialogs(dialog_set(settings.input, "mt_bench_101").dialogs(), tasks))
 
