@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
 def read_mtrag(data: Path) -> Iterator[Answer]:
     """Yield the answers of mtRAG's conversations."""
-    for dialog in dialog_set(f"mtrag:{data / 'mtrag'}", None).dialogs():
+    for dialog in dialog_set(f"mtrag:{data / 'mtrag'}").dialogs():
         for turn in dialog.turns:
             yield Answer(turn.query, turn.answer, turn.answerability)
 

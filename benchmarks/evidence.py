@@ -149,7 +149,7 @@ def main() -> None:
         evidence.append(["clapnq", *measure_evidence(read_clapnq(file))])
     for folder, (corpus, cites_sentences) in DIALOGS.items():
         if (path := data / folder).exists():
-            found = list(dialog_set(f"{corpus}:{path}", None).dialogs())
+            found = list(dialog_set(f"{corpus}:{path}").dialogs())
             name = folder.partition("/")[0]
             checks.append([name, *measure_checks(found)])
             if cites_sentences:

@@ -181,7 +181,7 @@ def rows_of_no_claims(data: Path) -> Iterator[list[str]]:
     sets = {"mtRAG": "mtrag/conversations.json", "MTRAG-UN": "mtrag_un/reference_sample.jsonl"}
     for (name, file), kind in product(sets.items(), ("unanswerable", "underspecified")):
         found: Counter[str] = Counter()
-        for dialog in dialog_set(f"mtrag:{data / file}", None).dialogs():
+        for dialog in dialog_set(f"mtrag:{data / file}").dialogs():
             # Of a task, the earlier turns were given.
             for turn in dialog.turns[-1:] if name == "MTRAG-UN" else dialog.turns:
                 if turn.answerability == kind:

@@ -38,7 +38,7 @@ def read_ratings(data: Path) -> list[tuple[Scored, Mapping[str, float]]]:
     The reference answers are left out, since by any metric they equal themselves (Katsis et al. 2025, section 8).
     """
     file = data / RATINGS
-    records = dialog_set(str(file), None).records  # an error if there is no such file
+    records = dialog_set(str(file)).records  # an error if there is no such file
     content = json.loads(file.read_text(encoding="utf-8"))
     given = {f"{e['task_id']}/{e['model_id']}": e["annotations"] for e in content["evaluations"]}
     result: list[tuple[Scored, Mapping[str, float]]] = []

@@ -48,7 +48,7 @@ class Question(NamedTuple):
 def read_dialogs(data: Path, corpus: str) -> Iterator[Question]:
     """Yield the later questions of human dialogs with documents."""
     for file in FILES[corpus]:
-        for dialog in dialog_set(f"{corpus}:{data / file}", None).dialogs():
+        for dialog in dialog_set(f"{corpus}:{data / file}").dialogs():
             for turn in dialog.turns[1:]:
                 history = dialog.turns[: turn.turn - 1]
                 clarifies = turn.multi_turn_type == "clarification"

@@ -240,7 +240,7 @@ def main() -> None:
     parser.add_argument("--data", type=data_folder("mtrag"), required=True, help="the folder that mtrag/ is in")
     parser.add_argument("--write", action="store_true", help=f"write {SHIPPED.name} and stop")
     arguments = parser.parse_args()
-    questions = read_questions(list(dialog_set(f"mtrag:{arguments.data / 'mtrag'}", None).dialogs()))
+    questions = read_questions(list(dialog_set(f"mtrag:{arguments.data / 'mtrag'}").dialogs()))
     # Only two questions are about troubleshooting: if a test fold has both, there are none to learn from.
     warnings.filterwarnings("ignore", "Label not .* is present in all training examples")
     binarizer = MultiLabelBinarizer()

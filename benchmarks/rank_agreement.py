@@ -106,7 +106,7 @@ def read_run(run: Path, domains: Mapping[str, str], keep: str | None = None) -> 
         raise CorpusError(
             f"{run}: retriever.query={form}: no rewritten questions; make it with retriever.query=rewrite"
         )
-    dialogs = list(dialog_set(str(run), None).dialogs())
+    dialogs = list(dialog_set(str(run)).dialogs())
     if any(dialog.algorithm not in ("multi", "progressive") for dialog in dialogs):
         raise CorpusError(f"{run}: no rewritten questions; make it with algorithm=multi retriever.query=rewrite")
     try:

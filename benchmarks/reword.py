@@ -63,7 +63,7 @@ async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
     """Write the copy of a run, and print how many questions were changed."""
     endpoint, counts = build_choice("lm", settings["lm"]), Counter[str]()
     reword, refer = Reword(Repetition(0.8)), Refer(Repetition(0.8))
-    dialogs = list(dialog_set(str(run), None).dialogs())
+    dialogs = list(dialog_set(str(run)).dialogs())
     busy = asyncio.Semaphore(endpoint.concurrency)
 
     async def one(dialog: Dialog) -> str:

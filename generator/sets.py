@@ -99,7 +99,7 @@ class DialogSet(NamedTuple):
         return Languages(load_language(found) if found else dialog, dialog)
 
 
-def dialog_set(path: str, corpus: str | Mapping[str, Any] | None, responses: bool | None = None) -> DialogSet:
+def dialog_set(path: str, corpus: str | Mapping[str, Any] | None = None, responses: bool | None = None) -> DialogSet:
     """Return the dialogs at `path`: a run folder, a file as `dialogs.jsonl` is, mtRAG's predictions or evaluations, or
     the files of `corpus`.
 

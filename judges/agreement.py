@@ -100,7 +100,7 @@ def read_judged(run: Path, tasks: Mapping[str, "Task"]) -> list[tuple[Dialog, "D
     from judges.benchmarks.mt_bench_101.scores import dialog_score, task_of
     from judges.benchmarks.scores import rated_turns
 
-    dialogs = list(dialog_set(str(run), None).dialogs())
+    dialogs = list(dialog_set(str(run)).dialogs())
     golden = [dialog for dialog in dialogs if dialog.context == "golden"]
     found = []
     for dialog in golden or dialogs:

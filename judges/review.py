@@ -64,7 +64,7 @@ def review(cfg: "DictConfig", job: object) -> None:
         raise ConfigError("sheet, sheets: give one of them: sheet=FILE writes a sheet, sheets=[FILE,…] reads them")
     if settings.output and not settings.sheets:
         raise ConfigError("output: is written from filled-in sheets; give sheets=[FILE,…]")
-    items = list(dialog_set(str(settings.run), None).dialogs())
+    items = list(dialog_set(str(settings.run)).dialogs())
     turns = {_name(item, turn): (item, turn) for item in items for turn in _reviewed(item)}
     if not turns:
         raise CorpusError(f"run={settings.run}: no turn has its own contexts and a reference; give items of RAD-Bench")

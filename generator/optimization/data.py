@@ -93,7 +93,7 @@ def read_examples(data: Sequence[str], criterion: str) -> list[Example]:
         if labelled and (name not in choices("corpus") or (Path(folder) / name).exists()):
             found += _read_labelled(number, name, Path(folder))
         else:
-            for dialog in dialog_set(path, None).dialogs():
+            for dialog in dialog_set(path).dialogs():
                 found += _turns(number, path, dialog, criterion)
     return found
 

@@ -107,7 +107,7 @@ def read_pairs(settings: Finetuning) -> list[list[Pair]]:
         if settings.passage_tokens is not None:
             raise ConfigError(f"passage_tokens: {path} is a dataset, whose passages are whole; give the run folder")
     if settings.keep and parse_filter(settings.keep)[1]:
-        dialogs = (dialog for path in settings.data for dialog in dialog_set(path, None).dialogs())
+        dialogs = (dialog for path in settings.data for dialog in dialog_set(path).dialogs())
         judges = list_judges(turn for dialog in dialogs for turn in dialog.own_turns)
         check_columns(settings.keep, judges, setting="keep")
     return [list(_read(path, settings)) for path in settings.data]
@@ -115,7 +115,7 @@ def read_pairs(settings: Finetuning) -> list[list[Pair]]:
 
 def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
     if not _is_dataset(path):
-        for dialog in dialog_set(path, None).dialogs():
+        for dialog in dialog_set(path).dialogs():
             if dialog.context is not None:
                 raise ConfigError(f"data={path}: a model's answers to a benchmark; give runs or human dialogs")
             yield from _pairs(dialog, settings)

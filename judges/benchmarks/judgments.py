@@ -44,7 +44,7 @@ def read_judgments(path: Path, line: type[JudgmentLine], check_task: Callable[[s
     """
     ratings: dict[str, dict[Context, list[Rated]]] = {}
     try:
-        answered = [dialog for dialog in dialog_set(str(path), None).records() if isinstance(dialog, Dialog)]
+        answered = [dialog for dialog in dialog_set(str(path)).records() if isinstance(dialog, Dialog)]
     except ConfigError:
         answered = []
     for dialog in answered:

@@ -89,7 +89,7 @@ def run_students(settings: StudentsSettings) -> None:
     plan = list(plan_steps(settings))
     data = dict.fromkeys(str(path) for _, steps in plan for step in steps for path in step.settings.get("data", ()))
     for path in data:
-        next(dialog_set(path, None).dialogs(1))  # before hours of training for other sets
+        next(dialog_set(path).dialogs(1))  # before hours of training for other sets
     chosen = dict(setting.removeprefix("+").split("=", 1) for setting in settings.evaluate if "=" in setting)
     if (benchmark := chosen.get("benchmark")) in choices("benchmark"):
         read_items(build_choice("benchmark", benchmark), Path(settings.input))
@@ -144,7 +144,7 @@ def note_shared(answers: Path, data: Iterable[str]) -> None:
 
 
 def _list_documents(path: str) -> set[tuple[str, str]]:
-    return {(dialog.corpus, name) for dialog in dialog_set(path, None).dialogs() for name in dialog.document_ids}
+    return {(dialog.corpus, name) for dialog in dialog_set(path).dialogs() for name in dialog.document_ids}
 
 
 def _is_older(answers: Path, student: Path | None) -> bool:
@@ -156,7 +156,7 @@ def read_scores(folders: Iterable[Path]) -> dict[str, list[Rated]]:
     """Return the scores of all students of a set by metric; `item` is the dialog, whoever answered it."""
     found: dict[str, list[Rated]] = {}
     for folder in folders:
-        for dialog in dialog_set(str(folder), None).dialogs():
+        for dialog in dialog_set(str(folder)).dialogs():
             for rated in rated_by_metric(dialog):
                 found.setdefault(rated.task, []).append(rated)
     return found
