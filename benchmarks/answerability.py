@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
-from benchmarks.data_folder import data_folder
+from benchmarks.data_folder import add_data
 from generator.dialogs.checks.answerability import measure_answerability
 from generator.output.markdown import table
 from generator.schema import Answerability
@@ -77,9 +77,7 @@ def row(name: str, true: Sequence[str], given: Sequence[str]) -> list[str]:
 def main() -> None:
     """Print a table for each set."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--data", type=data_folder("mtrag", "mtrag_un", "inscit"), required=True, help="the folder that mtrag/ is in"
-    )
+    add_data(parser, "mtrag", "mtrag_un", "inscit")
     parser.add_argument("--cases", action="store_true", help="print the answers that the measure labels otherwise")
     arguments = parser.parse_args()
     readers = {"mtRAG": read_mtrag, "MTRAG-UN": read_mtrag_un, "INSCIT": read_inscit}

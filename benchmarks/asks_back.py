@@ -15,7 +15,7 @@ from typing import Any
 
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
-from benchmarks.data_folder import data_folder
+from benchmarks.data_folder import add_data
 from generator.dialogs.checks.asks_back import find_request
 from generator.output.markdown import table
 
@@ -62,9 +62,7 @@ def measure(pairs: list[Labelled]) -> list[str]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--data", type=data_folder("mtrag_un", "inscit", "mtbench101"), required=True, help="folder of data sets"
-    )
+    add_data(parser, "mtrag_un", "inscit", "mtbench101")
     data = parser.parse_args().data
     header = ["set", "responses", "ask back", "precision", "recall", "F1", "kappa"]
     print(table(header, [[read.__name__, *measure(list(read(data)))] for read in SETS]))

@@ -1,17 +1,16 @@
 """Read the setting `--data` of the benchmarks."""
 
-import argparse
-from collections.abc import Callable
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
 
-def data_folder(*names: str) -> Callable[[str], Path]:
-    """Return the type of an argument of argparse: a folder that has files or folders with these names in it."""
+def add_data(parser: ArgumentParser, *names: str) -> None:
+    """Add `--data`: a folder that has files or folders with these names in it."""
 
     def check(given: str) -> Path:
         for name in names:
             if not Path(given, name).exists():
-                raise argparse.ArgumentTypeError(f"{given} has no {name}; give the folder that it is in")
+                raise ArgumentTypeError(f"{given} has no {name}; give the folder that it is in")
         return Path(given)
 
-    return check
+    parser.add_argument("--data", type=check, required=True, help=f"the folder that holds {', '.join(names)}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from benchmarks.data_folder import data_folder
+from benchmarks.data_folder import add_data
 from benchmarks.retrieval import DOMAINS, build, collections, rank, retriever_settings
 from generator.corpora.mtrag.names import parse_turn_id
 from generator.output.markdown import table
@@ -92,7 +92,7 @@ def calls_an_hour(
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=data_folder("mtrag"), required=True, help="the folder that holds mtrag")
+    add_data(parser, "mtrag")
     data: Path = parser.parse_args().data
     with tempfile.TemporaryDirectory() as cache:
         held = {k: asyncio.run(measure_passages(data, k, Path(cache))) for k in (3, 5, 10)}

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from benchmarks.data_folder import data_folder
+from benchmarks.data_folder import add_data
 from benchmarks.judgements import read_ratings
 from generator.optimization.labels import AUDIT, item, read_csv
 from generator.output.markdown import table
@@ -194,12 +194,7 @@ def rows_of_no_claims(data: Path) -> Iterator[list[str]]:
 def main() -> None:
     """Print the tables and the speed, or write the weights."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--data",
-        type=data_folder("faithdial_audit", "q2_wow", "mtrag", "mtrag_un"),
-        required=True,
-        help="the folder that the data sets are in",
-    )
+    add_data(parser, "faithdial_audit", "q2_wow", "mtrag", "mtrag_un")
     parser.add_argument("--write", action="store_true", help=f"write {SHIPPED.name} and stop")
     arguments = parser.parse_args()
     responses = list(read_responses(arguments.data))

@@ -7,7 +7,7 @@ The marks are those of mtRAG's human evaluations on faithfulness, the judges the
 import argparse
 import random
 
-from benchmarks.data_folder import data_folder
+from benchmarks.data_folder import add_data
 from benchmarks.judgements import RATINGS
 from judges.people.annotations import published_scores, read_annotations
 from judges.people.measures import majority_of, measure_judge
@@ -22,7 +22,7 @@ SHUFFLED = "rl_f in random order"
 def main() -> None:
     """Print how many samples of the marks tell each score from a coin."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=data_folder(RATINGS), required=True)
+    add_data(parser, RATINGS)
     file = parser.parse_args().data / RATINGS
     key = read_key(None, (), [file], "mtrag")
     judged = Judged(key, read_annotations([file], key, {})[0])

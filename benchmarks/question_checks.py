@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.data_folder import data_folder
+from benchmarks.data_folder import add_data
 from generator.corpora.human import human_turn
 from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
@@ -103,12 +103,7 @@ def find_faults(question: Question) -> str | None:
 def main() -> None:
     """Print the shares, and each refused question."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--data",
-        type=data_folder("mtrag", "coqa", "quac", "canard", "inscit"),
-        required=True,
-        help="the folder that mtrag/ is in",
-    )
+    add_data(parser, "mtrag", "coqa", "quac", "canard", "inscit")
     parser.add_argument("--cases", action="store_true", help="print the questions that are refused")
     arguments = parser.parse_args()
     sets = {name: list(read_dialogs(arguments.data, name)) for name in FILES}

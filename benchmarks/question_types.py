@@ -26,7 +26,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer
 
-from benchmarks.data_folder import data_folder
+from benchmarks.data_folder import add_data
 from generator.output.markdown import table
 from generator.schema import Dialog
 from generator.sets import dialog_set
@@ -237,7 +237,7 @@ def each_type(names: Sequence[str], runs: Sequence[Matrix], labels: Matrix) -> I
 def main() -> None:
     """Print the tables, or write the weights."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=data_folder("mtrag"), required=True, help="the folder that mtrag/ is in")
+    add_data(parser, "mtrag")
     parser.add_argument("--write", action="store_true", help=f"write {SHIPPED.name} and stop")
     arguments = parser.parse_args()
     questions = read_questions(list(dialog_set(f"mtrag:{arguments.data / 'mtrag'}").dialogs()))

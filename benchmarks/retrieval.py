@@ -18,7 +18,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from benchmarks.data_folder import data_folder
+from benchmarks.data_folder import add_data
 from generator.config.choices import compose_choice
 from generator.config.parts import build_choice
 from generator.corpora.human import human_turn
@@ -141,12 +141,7 @@ def cells(values: Sequence[float]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--data",
-        type=data_folder("mtrag", "beir_scifact_sub"),
-        required=True,
-        help="the folder that holds mtrag and beir_scifact_sub",
-    )
+    add_data(parser, "mtrag", "beir_scifact_sub")
     parser.add_argument("--cache", type=Path, default=Path("outputs/.cache/benchmark"), help="for indexes")
     parser.add_argument("--retrievers", nargs="+", default=["bm25", "dense", "hybrid"])
     parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="of queries")
