@@ -27,7 +27,7 @@ from generator.output.tables import print_table
 from generator.schema import Context, Dialog, Judge, SkippedRecord, Turn
 from generator.sets import dialog_set
 from judges.benchmarks.base import Benchmark
-from judges.benchmarks.scores import Rated, Ratings, Score, bootstrap, short_reason
+from judges.benchmarks.scores import Rated, Ratings, Score, bootstrap
 from judges.metrics.words import words
 
 # Whose files, which lie in one folder, name the split of their dialogs.
@@ -173,17 +173,7 @@ def _answerable(item: Dialog) -> list[Turn]:
 
 def rated_by_metric(dialog: Dialog) -> list[Rated]:
     """Return a score for each turn and metric of an answered dialog; the metric is the `task`."""
-    return [
-        Rated(
-            task=verdict.judge,
-            item=dialog.id,
-            turn=turn.turn,
-            score=verdict.score,
-            reason=short_reason(verdict),
-        )
-        for turn in dialog.turns
-        for verdict in turn.verdicts
-    ]
+    return [Rated.of(verdict, verdict.judge, dialog, turn) for turn in dialog.turns for verdict in turn.verdicts]
 
 
 def mean_of_questions(rated: Sequence[Rated], seed: int) -> Score:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import stats
 
-from generator.schema import Context, Dialog, Record, Verdict
+from generator.schema import Context, Dialog, Record, Turn, Verdict
 from judges.llm.task import RatingJudge
 
 DIGITS = 6
@@ -37,6 +37,13 @@ class Rated(Record):
     score: float | None
     reason: str = ""
 
+    @classmethod
+    def of(cls, verdict: Verdict, task: str, dialog: Dialog, turn: Turn) -> "Rated":
+        """Return what a verdict on a turn says."""
+        end = "\n" if verdict.explanation.startswith(NO_ANSWER) else ":"
+        reason = verdict.explanation.partition(end)[0] if verdict.score is None else ""
+        return cls(task=task, item=dialog.id, turn=turn.turn, score=verdict.score, reason=reason)
+
 
 # The rated turns of models, by the context that each was shown.
 Ratings = Mapping[str, Mapping[Context, Sequence[Rated]]]
@@ -60,23 +67,10 @@ class TurnScore(Record):
 def rated_turns(dialog: Dialog) -> list[Rated]:
     """Return the turns of a dialog that were rated, each as its last rating says, a panel's median."""
     return [
-        Rated(
-            task=dialog.task,
-            item=dialog.id,
-            turn=turn.turn,
-            score=rating.score,
-            reason=short_reason(rating),
-        )
+        Rated.of(rating, dialog.task, dialog, turn)
         for turn in dialog.turns
         for rating in [verdict for verdict in turn.verdicts if verdict.judge == RatingJudge.name][-1:]
     ]
-
-
-def short_reason(verdict: Verdict) -> str:
-    """Return why a verdict has no score, as a phrase by which such verdicts are counted; empty if it has one."""
-    if verdict.score is not None:
-        return ""
-    return verdict.explanation.partition("\n" if verdict.explanation.startswith(NO_ANSWER) else ":")[0]
 
 
 def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int = 0) -> Score:
