@@ -32,7 +32,8 @@ from generator.common.passages import sentences
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.models.client import HttpClient
 from generator.models.endpoints import OpenAIEndpoint
-from generator.models.lm import ChatRequest, Message, Sampling
+from generator.models.lm import ChatRequest, Sampling
+from generator.schema import Message
 from tests.support.openai_server import OpenAIServer
 
 CALLS, REPLY_TOKENS = 12, 16

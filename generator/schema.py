@@ -399,6 +399,13 @@ class Drop(Record):
     cost: Cost | None = None
 
 
+class Message(Record):
+    """One message of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
 class Scored(Record):
     """A passage with the retriever's score; higher is better."""
 

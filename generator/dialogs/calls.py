@@ -12,7 +12,8 @@ from dspy.utils import exceptions as lm_errors
 
 from generator.dialogs.replies import CUT_OFF, EMPTY
 from generator.errors import ModelError, Rejected
-from generator.models.lm import ChatReply, LanguageModel, Message, Profile
+from generator.models.lm import ChatReply, LanguageModel, Profile
+from generator.schema import Message
 
 # Our own check finds most such prompts; lm.context is set by hand, and many servers don't say theirs.
 TOO_LONG = "the server refuses the next prompt as too long: lm.context may be more than it holds"

@@ -27,7 +27,8 @@ from generator.models.completions import BAD_ANSWER, ListedModel, read_completio
 from generator.models.failing import GIVEN_UP_AFTER, FailingCall, Tally
 from generator.models.http_errors import connection_cause, connection_error, error_text, is_overload, status_error
 from generator.models.limiter import Limiter
-from generator.models.lm import ChatReply, ChatRequest, Client, Message, Profile, Sampling, billions_named
+from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling, billions_named
+from generator.schema import Message
 
 if TYPE_CHECKING:
     from generator.models.endpoints import Endpoint

@@ -17,7 +17,7 @@ from dspy.clients.errors import error_boundary
 from pydantic import Field
 from pydantic_core import to_json
 
-from generator.schema import Record, Usage
+from generator.schema import Message, Record, Usage
 
 Profile = Literal["greedy", "sampled"]
 
@@ -45,13 +45,6 @@ class Sampling(Record):
         le=1,
         description="Sample from the likeliest tokens of this probability mass; null: not sent.",
     )
-
-
-class Message(Record):
-    """One message of a chat."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 class ChatRequest(Record):

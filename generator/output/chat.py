@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
-from typing import Literal
 
 from pydantic import Field
 
@@ -22,19 +21,12 @@ from generator.dialogs.columns import (
     verdict_label,
 )
 from generator.dialogs.filter import Filter, filter_pairs
-from generator.schema import Algorithm, Answerability, Dialog, Evidence, Passage, Record, Turn
+from generator.schema import Algorithm, Answerability, Dialog, Evidence, Message, Passage, Record, Turn
 
 _TEXTS = files("generator.output")
 GROUNDING = _TEXTS.joinpath("grounding.txt").read_text(encoding="utf-8").strip()
 _PASSAGE = _TEXTS.joinpath("passage.txt").read_text(encoding="utf-8").strip()
 _DELIMITER = re.compile(r"<(?=[^\w<>]*passages?\b)", re.IGNORECASE)
-
-
-class Message(Record):
-    """One message of a chat."""
-
-    role: Literal["user", "assistant"]
-    content: str
 
 
 class Row(Record):

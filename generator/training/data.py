@@ -16,10 +16,9 @@ from generator.config.parts import build_choice, identify, plain, validate
 from generator.corpora.json_records import require_record
 from generator.dialogs.filter import check_columns, list_judges, parse_filter
 from generator.errors import ConfigError, CorpusError, describe
-from generator.models.lm import Message
 from generator.output.chat import kept_turns, to_messages
 from generator.output.excerpts import excerpts
-from generator.schema import Dialog
+from generator.schema import Dialog, Message
 from generator.sets import dialog_set, stem
 from generator.training.settings import FinetuneSettings, Student
 

@@ -11,8 +11,18 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field
 
-from generator.models.lm import Message
-from generator.schema import Context, Dialog, Judge, LocalPath, Operational, Passage, Record, SkippedRecord, Turn
+from generator.schema import (
+    Context,
+    Dialog,
+    Judge,
+    LocalPath,
+    Message,
+    Operational,
+    Passage,
+    Record,
+    SkippedRecord,
+    Turn,
+)
 from generator.sets import dialog_set
 from judges.benchmarks.judgments import JudgmentLine, read_judgments
 from judges.benchmarks.scores import Rated, Ratings, rated_turns

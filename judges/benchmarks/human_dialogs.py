@@ -20,11 +20,10 @@ from generator.config.choices import compose_choice
 from generator.config.conf_files import choices
 from generator.dialogs.judging import JudgeSettings
 from generator.errors import ConfigError, CorpusError, MissingSplit
-from generator.models.lm import Message
 from generator.output.chat import GROUNDING, to_messages
 from generator.output.excerpts import excerpts
 from generator.output.tables import print_table
-from generator.schema import Context, Dialog, Judge, SkippedRecord, Turn
+from generator.schema import Context, Dialog, Judge, Message, SkippedRecord, Turn
 from generator.sets import dialog_set
 from judges.benchmarks.base import Benchmark
 from judges.benchmarks.scores import Rated, Ratings, Score, bootstrap
@@ -113,8 +112,7 @@ class HumanDialogs(Benchmark):
             before.model_copy(update={"answer": answer})
             for before, answer in zip(item.turns[: turn.turn], [*earlier, ""], strict=True)
         ]
-        chat = to_messages(shown, passages)[:-1]
-        return tuple(Message(role=message.role, content=message.content) for message in chat)
+        return to_messages(shown, passages)[:-1]
 
     @cached_property
     def no_answer(self) -> str:

@@ -13,7 +13,8 @@ from datasets import load_dataset
 from generator.models import gguf
 from generator.models.client import HttpClient
 from generator.models.embedded import EmbeddedEndpoint
-from generator.models.lm import ChatReply, ChatRequest, Message
+from generator.models.lm import ChatReply, ChatRequest
+from generator.schema import Message
 from tests.support.clients import asked, opening_error
 from tests.support.runs import command
 

@@ -8,7 +8,8 @@ import pytest
 from aiohttp import web
 
 from generator.models.endpoints import OpenAIEndpoint
-from generator.models.lm import ChatRequest, Message
+from generator.models.lm import ChatRequest
+from generator.schema import Message
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.settings import settings
 

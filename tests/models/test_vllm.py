@@ -15,7 +15,8 @@ from dspy import lm15
 
 from benchmarks.smollm2 import convert
 from generator.models.endpoints import VllmEndpoint
-from generator.models.lm import ChatReply, ChatRequest, Message, Sampling
+from generator.models.lm import ChatReply, ChatRequest, Sampling
+from generator.schema import Message
 from tests.models.test_embedded import SCHEMA
 from tests.support.clients import asked, free_port
 from tests.support.openai_server import OpenAIServer

@@ -11,7 +11,8 @@ import pytest
 from generator.errors import ConfigError, ModelError
 from generator.models.client import HttpClient
 from generator.models.endpoints import Endpoint
-from generator.models.lm import ChatReply, ChatRequest, Message, Sampling
+from generator.models.lm import ChatReply, ChatRequest, Sampling
+from generator.schema import Message
 
 T = TypeVar("T")
 

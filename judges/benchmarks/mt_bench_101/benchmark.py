@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from generator.models.lm import Message
-from generator.schema import Context, Dialog, Turn
+from generator.schema import Context, Dialog, Message, Turn
 from judges.benchmarks.base import AnswerLine, RatedBenchmark, to_chat, with_passages
 from judges.benchmarks.judgments import JudgmentLine
 from judges.benchmarks.mt_bench_101.judgments import Answer, Judgment
