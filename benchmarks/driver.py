@@ -89,17 +89,15 @@ class Texts:
             wanted(0, ())
 
 
-class WorkerSpec:
-    """A specification that opens `Texts` in a worker."""
-
-    @asynccontextmanager
-    async def open(self, workers: int) -> AsyncIterator[Any]:
-        yield Texts()
+@asynccontextmanager
+async def open_texts(workers: int) -> AsyncIterator[Any]:
+    """Yield `Texts` in a worker."""
+    yield Texts()
 
 
 def main() -> None:
     """Measure, and print one line."""
-    from benchmarks.driver import WorkerSpec  # by this name workers find it
+    from benchmarks.driver import open_texts  # by this name workers find it
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dialogs", type=int, nargs="?", default=2000)
@@ -110,8 +108,7 @@ def main() -> None:
 
     settings = RaySettings(workers=2, address=None, cpus=1, gpus=0)
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "run", {}) as store, settings.open() as ray:
-        spec: Any = WorkerSpec()
-        plans = Plans(make=lambda number: None, spec=spec, store=store, limit=count, at_once=IN_FLIGHT)  # type: ignore[arg-type,return-value]
+        plans = Plans(lambda number: None, open_texts, store, limit=count, at_once=IN_FLIGHT)  # type: ignore[arg-type,return-value]
         began: list[tuple[float, float]] = []
 
         def on_progress(progress: Progress) -> None:

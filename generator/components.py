@@ -45,7 +45,7 @@ PLAIN_CANDIDATES = 4
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """The inputs of `Components`; can be pickled. See `generator.execution.base.WorkerSpec`.
+    """The inputs of `Components`; can be pickled, for the workers of a run.
 
     Args:
         fingerprint: of the documents.

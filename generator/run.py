@@ -245,7 +245,7 @@ class Run(Session[Summary]):
         with Display(store.accepted, store.attempted, wanted, completion) as display:
             plans = Plans(
                 make=lambda number: generator.generate(generator.plan(number), store),
-                spec=self.spec,
+                open=self.spec.open,
                 store=store,
                 limit=self.max_attempts,
                 at_once=settings.lm.most_dialogs,

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from generator.common.concurrency import Piece, Wanted
 from generator.dialogs.generate import DialogGenerator, GeneratedDialog
@@ -15,28 +15,20 @@ from generator.schema import Record
 T = TypeVar("T")
 
 
-class WorkerSpec(Protocol):
-    """The picklable specification by which another process generates the same dialogs."""
-
-    def open(self, workers: int) -> AbstractAsyncContextManager[DialogGenerator]:
-        """Open the generator of one of `workers` processes, which share `lm.concurrency`."""
-        ...
-
-
 @dataclass(frozen=True)
 class Plans:
     """The plans of a run, and what generates their dialogs.
 
     Args:
         make: generates the dialog of a plan number in this process.
-        spec: the same for other processes.
+        open: opens the generator of one of so many other processes, which share `lm.concurrency`; can be pickled.
         store: the outcomes so far, and the finished calls of unfinished dialogs.
         limit: the number of plans.
         at_once: the most dialogs in progress at a time.
     """
 
     make: Callable[[int], Coroutine[Any, Any, GeneratedDialog]]
-    spec: WorkerSpec
+    open: Callable[[int], AbstractAsyncContextManager[DialogGenerator]]
     store: Store
     limit: int
     at_once: int

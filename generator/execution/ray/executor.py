@@ -166,7 +166,7 @@ class RayExecutor(Executor):
             .flat_map(feed(exchange), num_cpus=0)
             .map(
                 Worker,
-                fn_constructor_args=(pickle.dumps(plans.spec), workers, exchange, Path.cwd()),
+                fn_constructor_args=(pickle.dumps(plans.open), workers, exchange, Path.cwd()),
                 # A few more plans than it generates at a time wait in each worker.
                 compute=ray.data.ActorPoolStrategy(
                     size=workers,

@@ -40,14 +40,14 @@ class Worker:
     """A worker that generates the dialogs of plan numbers, many at a time.
 
     Args:
-        spec: a pickled `generator.execution.base.WorkerSpec`.
+        opener: opens the generator; pickled.
         workers: the number of workers.
         exchange: the actor.
         folder: the driver's working directory, for relative paths.
     """
 
-    def __init__(self, spec: bytes, workers: int, exchange: Any, folder: Path) -> None:
-        self._spec, self._workers, self._exchange = spec, workers, exchange
+    def __init__(self, opener: bytes, workers: int, exchange: Any, folder: Path) -> None:
+        self._opener, self._workers, self._exchange = opener, workers, exchange
         _enter(folder)
         self._stack = AsyncExitStack()  # stays open as long as the process
         self._opened: asyncio.Task[DialogGenerator] | None = None
@@ -77,7 +77,7 @@ class Worker:
         number = await self._exchange.begun.remote()
         # One worker speaks for all, which would say the same.
         send_notes(self._exchange.tell.remote if number == 1 else lambda text: None)
-        return await self._stack.enter_async_context(pickle.loads(self._spec).open(self._workers))
+        return await self._stack.enter_async_context(pickle.loads(self._opener)(self._workers))
 
     async def _made(self, number: int) -> str:
         assert self._opened is not None
