@@ -187,7 +187,6 @@ def load(cfg: DictConfig) -> Settings:
         ConfigError: a setting is missing or has a wrong value; one line.
     """
     data = plain(cfg)
-    data.setdefault("dialog", "default")  # configurations of earlier releases have none
     groups = (name for name in Settings.model_fields if name not in RunSettings.model_fields)
     parts = {group: build_choice(group, data.get(group)) for group in groups}
     parts["export"] = parts["export"] if isinstance(parts["export"], Record) else None

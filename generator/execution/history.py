@@ -21,7 +21,7 @@ class History(Record):
     """The costs of a run so far.
 
     Attributes:
-        plans: in plan order; those of a run of an earlier release have no usage.
+        plans: in plan order.
         usage: of all plans together, by stage.
         seconds: how long they took.
         identity: the settings that decide the run's data, by name, each as JSON.
@@ -69,9 +69,8 @@ def read_history(folder: Path) -> History:
             unfinished: dict[str, Usage] = {}
             for stage, spent in db.execute("SELECT stage, json_extract(reply, '$.usage') FROM calls ORDER BY stage"):
                 unfinished[stage] = unfinished.get(stage, Usage()) + Usage.model_validate_json(spent)
-            has_costs = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'costs'").fetchone()
             costs: dict[int, dict[str, Usage]] = {}
-            for number, stage, *rest in db.execute("SELECT * FROM costs") if has_costs else ():
+            for number, stage, *rest in db.execute("SELECT * FROM costs"):
                 costs.setdefault(number, {})[stage] = read_usage(*rest)
     except (sqlite3.Error, TypeError, ValueError) as error:
         raise RunError(f"{file}: can't be read ({describe(error)}); give the folder of another run") from error
