@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
-from benchmarks.data_folder import add_data
+from benchmarks.command_line import add_data
 from generator.dialogs.checks.answerability import measure_answerability
 from generator.output.markdown import table
 from generator.schema import Answerability

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from benchmarks.command_line import errors_on_one_line
 from generator.common.refusals import has_refusal
 from generator.config.choices import COMPOSE_ERRORS, compose_config
 from generator.config.messages import describe_hydra_error
@@ -27,7 +28,7 @@ from generator.dialogs.calls import use_model
 from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.single import SingleDocumentDialog
-from generator.errors import ConfigError, GroundedDialogsError, Rejected
+from generator.errors import ConfigError, Rejected
 from generator.models.lm import ChatReply, LanguageModel
 from generator.output.markdown import table
 from generator.schema import Passage, Turn
@@ -114,11 +115,8 @@ def read_settings(overrides: Sequence[str]) -> dict[str, Any]:
 
 def main() -> None:
     """Read the settings and answer."""
-    try:
+    with errors_on_one_line():
         asyncio.run(answer_all(read_settings(sys.argv[1:])))
-    except GroundedDialogsError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
-from benchmarks.data_folder import add_data
+from benchmarks.command_line import add_data
 from generator.dialogs.checks.asks_back import find_request
 from generator.output.markdown import table
 

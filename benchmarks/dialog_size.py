@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from benchmarks.data_folder import add_data
+from benchmarks.command_line import add_data
 from benchmarks.retrieval import DOMAINS, build, collections, rank, retriever_settings
 from generator.corpora.mtrag.names import parse_turn_id
 from generator.output.markdown import table

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from benchmarks.data_folder import add_data
+from benchmarks.command_line import add_data
 from benchmarks.judgements import read_ratings
 from generator.optimization.labels import AUDIT, item, read_csv
 from generator.output.markdown import table

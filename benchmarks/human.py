@@ -7,7 +7,7 @@ The marks are those of mtRAG's human evaluations on faithfulness, the judges the
 import argparse
 import random
 
-from benchmarks.data_folder import add_data
+from benchmarks.command_line import add_data
 from benchmarks.judgements import RATINGS
 from judges.people.annotations import published_scores, read_annotations
 from judges.people.measures import majority_of, measure_judge

@@ -24,8 +24,9 @@ from typing import Any
 from scipy.stats import binomtest, spearmanr
 from sklearn.metrics import cohen_kappa_score
 
+from benchmarks.command_line import errors_on_one_line
 from benchmarks.judgements import ASKED, STORED, draw, read_ratings
-from generator.errors import ConfigError, GroundedDialogsError
+from generator.errors import ConfigError
 from generator.optimization.labels import SETS
 from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
@@ -119,14 +120,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
     parser.add_argument("--out", type=Path, default=Path("outputs/judges-benchmark"), help="folder for runs")
     arguments, settings = parser.parse_known_args()
-    try:
+    with errors_on_one_line():
         if settings or arguments.pairs:
             print_agreement(arguments, settings)
         else:
             print_published(arguments.data)
-    except GroundedDialogsError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
 
 
 def print_published(data: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.data_folder import add_data
+from benchmarks.command_line import add_data
 from generator.corpora.human import human_turn
 from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition

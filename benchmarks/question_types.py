@@ -26,7 +26,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer
 
-from benchmarks.data_folder import add_data
+from benchmarks.command_line import add_data
 from generator.output.markdown import table
 from generator.schema import Dialog
 from generator.sets import dialog_set

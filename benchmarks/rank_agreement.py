@@ -17,7 +17,6 @@ Writes `rank_agreement.md` and `.json`. Rankings and vectors are kept in `--cach
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -27,6 +26,7 @@ import yaml
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from benchmarks.command_line import errors_on_one_line
 from benchmarks.rank_statistics import OVERALL, Matrix, Sample, Samples, compare, compare_people, set_means
 from benchmarks.rank_systems import CUT, VARIANTS, Variant, rank_texts
 from generator.common.atomic_files import digest, write_text
@@ -34,7 +34,7 @@ from generator.common.console import note
 from generator.corpora.mtrag.names import domain_of
 from generator.dialogs.filter import check_columns, filter_pairs, list_judges, parse_filter
 from generator.dialogs.query import form_query
-from generator.errors import CorpusError, GroundedDialogsError
+from generator.errors import CorpusError
 from generator.output.markdown import table
 from generator.output.tables import ABSENT
 from generator.schema import Dialog, Passage, QueryForm
@@ -329,7 +329,7 @@ def main() -> None:
         for name, variant in VARIANTS.items()
         if variant.retriever in given.retrievers
     }
-    try:
+    with errors_on_one_line():
         given.output.mkdir(parents=True, exist_ok=True)
         result = measure_agreement(
             given.human, given.companion, variants, given.cache, given.draws, given.seed, given.filter
@@ -337,9 +337,6 @@ def main() -> None:
         text = to_markdown(result)
         for name, content in (("md", text), ("json", json.dumps(result, indent=1) + "\n")):
             write_text(given.output / f"rank_agreement.{name}", content)
-    except (GroundedDialogsError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
     print(text)
 
 

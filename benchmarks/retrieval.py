@@ -18,7 +18,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from benchmarks.data_folder import add_data
+from benchmarks.command_line import add_data
 from generator.config.choices import compose_choice
 from generator.config.parts import build_choice
 from generator.corpora.human import human_turn

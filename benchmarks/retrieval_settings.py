@@ -11,15 +11,15 @@ question if it has none, as an unanswerable one. Conversational turns ask for no
 import argparse
 import asyncio
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command_line import errors_on_one_line
 from benchmarks.retrieval import retriever_settings
 from generator.common.atomic_files import atomic_write
 from generator.corpora.mtrag.names import parse_turn_id
-from generator.errors import CorpusError, GroundedDialogsError
+from generator.errors import CorpusError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Retriever
 from judges.benchmarks.mtrag.retrieval import open_retriever
@@ -82,12 +82,9 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path("outputs/.cache/settings"), help="for indexes")
     parser.add_argument("changes", nargs="*", help="settings of the retriever, such as model=FOLDER")
     given = parser.parse_args()
-    try:
+    with errors_on_one_line():
         settings = retriever_settings(given.retriever, given.changes)
         retrieved = asyncio.run(contexts(given.export, settings, given.cache))
-    except (GroundedDialogsError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
     folder = given.export / "generation_tasks"
     tasks = [t for t in rows(folder / "reference.jsonl") if t["Answerability"] != ["CONVERSATIONAL"]]
     few = [task for task in tasks if len(task["contexts"]) <= MOST_RELEVANT]

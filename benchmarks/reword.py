@@ -10,13 +10,13 @@ said in other words, too. The settings are those of `python -m generator` (`lm`)
 import argparse
 import asyncio
 import shutil
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from benchmarks.answers import NoJournal, read_settings
+from benchmarks.command_line import errors_on_one_line
 from generator.config.parts import build_choice
 from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.calls import use_model
@@ -26,7 +26,6 @@ from generator.dialogs.prompt import Documents
 from generator.dialogs.referring import Refer
 from generator.dialogs.rewording import Reword
 from generator.dialogs.users import Asker, note_clean
-from generator.errors import GroundedDialogsError
 from generator.models.lm import LanguageModel
 from generator.schema import Dialog, Turn
 from generator.sets import dialog_set
@@ -91,11 +90,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.copy.exists():
         parser.error(f"COPY: {given.copy} is there already; name another folder")
-    try:
+    with errors_on_one_line():
         asyncio.run(reword_run(given.run, given.copy, read_settings(given.settings)))
-    except GroundedDialogsError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
 
 
 if __name__ == "__main__":
