@@ -23,7 +23,7 @@ from generator.dialogs.calls import use_model
 from generator.dialogs.checks.later_turns import leans
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
-from generator.dialogs.referring import Refer
+from generator.dialogs.referring import refer
 from generator.dialogs.rewording import Reword
 from generator.dialogs.users import Asker, note_clean
 from generator.models.lm import LanguageModel
@@ -32,7 +32,7 @@ from generator.sets import dialog_set
 from taxonomy import PLAIN, read_types, read_users
 
 
-async def reword_dialog(dialog: Dialog, reword: Reword, refer: Refer, counts: Counter[str]) -> Dialog:
+async def reword_dialog(dialog: Dialog, reword: Reword, counts: Counter[str]) -> Dialog:
     """Return a dialog with its questions and queries in other words, typed as its user types."""
     asker = Asker(read_users().get(dialog.user, PLAIN), dialog.seed)
     documents, turns, owed = Documents(passages=dialog.passages), list[Turn](), 0
@@ -42,7 +42,7 @@ async def reword_dialog(dialog: Dialog, reword: Reword, refer: Refer, counts: Co
         if question_type is not None and "clarification" not in (turn.multi_turn_type or ""):
             asked, query = turn.clean_query or turn.query, turn.retrieval_query
             alone = await reword.acall(asked, documents, turns, question_type)
-            said = await refer.acall(alone, documents, turns, question_type) if turns and owed else alone
+            said = refer(alone, documents, turns, question_type, reword.repetition) if turns and owed else alone
             typed = turn.query if said == asked else asker.type_out(said, turn.turn)
             if said != alone:
                 searched = alone
@@ -61,7 +61,7 @@ async def reword_dialog(dialog: Dialog, reword: Reword, refer: Refer, counts: Co
 async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
     """Write the copy of a run, and print how many questions were changed."""
     endpoint, counts = build_choice("lm", settings["lm"]), Counter[str]()
-    reword, refer = Reword(Repetition(0.8)), Refer(Repetition(0.8))
+    reword = Reword(Repetition(0.8))
     dialogs = list(dialog_set(str(run)).dialogs())
     busy = asyncio.Semaphore(endpoint.concurrency)
 
@@ -70,7 +70,7 @@ async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
             with clients.for_dialog(dialog.id) as client:
                 model = LanguageModel(client, NoJournal(), dialog.seed)
                 with use_model(model, SharedPrefixAdapter()):
-                    return (await reword_dialog(dialog, reword, refer, counts)).model_dump_json()
+                    return (await reword_dialog(dialog, reword, counts)).model_dump_json()
 
     with tempfile.TemporaryDirectory() as folder:
         async with endpoint.open(Path(folder)) as clients:

@@ -6,6 +6,7 @@ everything in full, so a pronoun is put in afterwards. The question in full is t
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from generator.common.language import IN_ENGLISH, dialog_language, languages
 from generator.dialogs.checks.later_turns import content_of, refers_back
@@ -76,8 +77,10 @@ def put_pronoun(question: str, start: int, end: int, told: str) -> str:
 
 def _choose_pronouns(named: str, told: str) -> tuple[str, str, str] | None:
     """Return the pronouns that stand for a phrase; None if it may be a person of whom nothing tells which."""
-    language, head = dialog_language(), named.partition(" of ")[0].split()[-1]
-    is_common = head.islower() or named.split()[0].lower() in _ARTICLES
+    language, words = dialog_language(), named.split()
+    begun = words[words[0].lower() in _ARTICLES :]
+    head = ([*takewhile(content_of, begun)] or begun)[-1]  # “the fee for dogs”
+    is_common = head.islower() or words != begun
     if is_common and language.matches("plural", head):
         return _THEY
     if head.islower():

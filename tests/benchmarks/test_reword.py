@@ -16,8 +16,8 @@ OTHER = {
     "What does a ticket cost?": "How much is a ticket?",
     "What does a ticket of the Lindau ferry cost?": "How much is a ticket of the Lindau ferry?",
 }
-PRONOUN = {"What does the fee for dogs buy?": "What do you get for the fee for dogs?"}
-PRONOUN["What do you get for [the fee for dogs]?"] = "What do you get for it?"
+PRONOUN = {"What does the fare for dogs buy?": "What do you get for the fare for dogs?"}
+PRONOUN["What do you get for [the fare for dogs]?"] = "What do you get for it?"
 
 
 def test_questions_and_queries_change_and_answers_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def test_questions_and_queries_change_and_answers_stay(tmp_path: Path, monkeypat
         make_turn(
             3,
             query="Do you mean a return?",
-            answer="The fee for dogs is 2 euros.",
+            answer="The fare for dogs is 2 euros.",
             retrieval_query="",
             multi_turn_type="clarification",
         ),
@@ -54,6 +54,6 @@ def test_questions_and_queries_change_and_answers_stay(tmp_path: Path, monkeypat
     assert made[2] == json.loads(turns[2].model_dump_json())
     assert (made[3]["clean_query"], made[3]["retrieval_query"]) == (
         "What do you get for it?",
-        "What do you get for the fee for dogs?",
+        "What do you get for the fare for dogs?",
     )
     assert (copy / "config.yaml").read_text() == (run / "config.yaml").read_text()

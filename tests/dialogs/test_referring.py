@@ -91,6 +91,7 @@ def test_no_other_question_does(second: Target, query: QueryForm) -> None:
         ("I want to know what [a weir] is.", "", "I want to know what it is."),
         ("How long are [piers] on average?", "", "How long are they on average?"),
         ("Who built [piers]?", "", "Who built them?"),
+        ("What does [the fare for dogs] cover?", "", "What does it cover?"),
         ("What is the height of [the pier]?", "", "What is its height?"),
         ("What are the side effects of [these pills] in winter?", "", "What are their side effects in winter?"),
         ("How did [Norway's] economy grow?", "", "How did its economy grow?"),
