@@ -5,7 +5,7 @@ Records are frozen, and no dict crosses a module boundary. A line of `dialogs.js
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self, get_args
 
@@ -253,6 +253,14 @@ class Usage(Cost):
     def cost(self) -> Cost:
         """Return it without what depends on timing."""
         return Cost(calls=self.calls, prompt=self.prompt, completion=self.completion)
+
+
+def add_up(parts: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
+    """Return the sums of usages by stage, in the order of the stages' names."""
+    total: dict[str, Usage] = {}
+    for stage, usage in parts:
+        total[stage] = total.get(stage, Usage()) + usage
+    return dict(sorted(total.items()))
 
 
 class Planned(Record):

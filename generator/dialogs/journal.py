@@ -7,7 +7,7 @@ from typing import Protocol
 
 from generator.common.context import bind
 from generator.models.lm import ChatReply
-from generator.schema import Cost, Usage
+from generator.schema import Cost, Usage, add_up
 
 
 class Calls(Protocol):
@@ -60,10 +60,7 @@ class Journal:
 
     def by_stage(self) -> tuple[tuple[str, Usage], ...]:
         """Return the usage of the dialog by stage."""
-        total: dict[str, Usage] = {}
-        for (stage, _), usage in sorted(self._spent.items()):
-            total[stage] = total.get(stage, Usage()) + usage
-        return tuple(total.items())
+        return tuple(add_up((stage, usage) for (stage, _), usage in self._spent.items()).items())
 
     def _count(self, stage: str, turn: int, reply: ChatReply) -> None:
         self._spent[stage, turn] = self._spent.get((stage, turn), Usage()) + reply.usage

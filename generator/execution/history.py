@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from generator.errors import RunError, describe
-from generator.schema import Record, Usage
+from generator.schema import Record, Usage, add_up
 
 
 class PlanCost(Record):
@@ -41,8 +41,7 @@ class History(Record):
     @property
     def spent(self) -> dict[str, Usage]:
         """All usage so far, by stage."""
-        stages = sorted({*self.usage, *self.unfinished})
-        return {stage: self.usage.get(stage, Usage()) + self.unfinished.get(stage, Usage()) for stage in stages}
+        return add_up([*self.usage.items(), *self.unfinished.items()])
 
     @property
     def total(self) -> Usage:
@@ -66,9 +65,8 @@ def read_history(folder: Path) -> History:
             meta = dict(db.execute("SELECT name, value FROM meta"))
             plans = db.execute("SELECT number, dialog IS NOT NULL FROM plans ORDER BY number").fetchall()
             usage = {name: read_usage(*rest) for name, *rest in db.execute("SELECT * FROM usage ORDER BY stage")}
-            unfinished: dict[str, Usage] = {}
-            for stage, spent in db.execute("SELECT stage, json_extract(reply, '$.usage') FROM calls ORDER BY stage"):
-                unfinished[stage] = unfinished.get(stage, Usage()) + Usage.model_validate_json(spent)
+            calls = db.execute("SELECT stage, json_extract(reply, '$.usage') FROM calls")
+            unfinished = add_up((stage, Usage.model_validate_json(spent)) for stage, spent in calls)
             costs: dict[int, dict[str, Usage]] = {}
             for number, stage, *rest in db.execute("SELECT * FROM costs"):
                 costs.setdefault(number, {})[stage] = read_usage(*rest)

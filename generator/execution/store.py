@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from generator.errors import RunError, describe
 from generator.execution.history import encode, read_usage
 from generator.models.lm import ChatReply
-from generator.schema import Dialog, Drop, Record, Scope, Usage
+from generator.schema import Dialog, Drop, Record, Scope, Usage, add_up
 
 # Raised by a release whose runs the one before it can't continue, or the other way round.
 _FORMAT = 2
@@ -255,10 +255,7 @@ class Store:
 
     def spent(self) -> dict[str, Usage]:
         """Return all usage so far, by stage: with the finished calls of unfinished dialogs."""
-        total = self.usage()
-        for stage, usage in self.unfinished()[1]:
-            total[stage] = total.get(stage, Usage()) + usage
-        return dict(sorted(total.items()))
+        return add_up([*self.usage().items(), *self.unfinished()[1]])
 
     def unfinished(self) -> tuple[int, list[tuple[str, Usage]]]:
         """Return the number of dialogs with calls and without an outcome, and stage and usage of each of the calls."""
