@@ -33,7 +33,7 @@ class JudgingSettings(JudgingRunSettings):
         """The run folder."""
         if self.run_dir is not None:
             return self.run_dir
-        models = [endpoint.model.rstrip("/").rpartition("/")[2] for endpoint in self.endpoints.values()]
+        models = [Path(endpoint.model).name for endpoint in self.endpoints.values()]
         return Path("outputs") / "-".join([stem(self.input), self.judge.name, *filter(None, ["+".join(models)])])
 
 

@@ -174,7 +174,7 @@ class Settings(RunSettings):
 
     @property
     def folder(self) -> Path:
-        model = self.lm.model.rstrip("/").rpartition("/")[2]
+        model = Path(self.lm.model).name
         user = "" if self.user.name == "default" else f"-{self.user.name}"
         name = f"{self.corpus.name}-{self.taxonomy.name}{user}-{self.algorithm.name}-{model}-{self.seed}"
         return self.run_dir or Path("outputs") / name

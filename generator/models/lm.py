@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import AbstractContextManager
 from copy import copy
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, NoReturn, Protocol
 
 import dspy
@@ -96,7 +97,7 @@ class ChatReply(Record):
 
 def billions_named(model: str) -> float:
     """Return the billions of parameters that the last part of a model's name tells; 0 if it doesn't."""
-    named = _SIZE.findall(model.rstrip("/").rpartition("/")[2])
+    named = _SIZE.findall(Path(model).name)
     return max((float(number) / (1 if unit in "bB" else 1000) for number, unit in named), default=0)
 
 

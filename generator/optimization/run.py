@@ -57,8 +57,7 @@ class Optimization(OptimizeSettings):
     @property
     def folder(self) -> Path:
         """The run folder."""
-        model = self.lm.model.rstrip("/").rpartition("/")[2]
-        return self.run_dir or Path("outputs/prompts") / f"{self.target}-{model}-{self.seed}"
+        return self.run_dir or Path("outputs/prompts") / f"{self.target}-{Path(self.lm.model).name}-{self.seed}"
 
 
 def load_optimization(cfg: DictConfig) -> Optimization:

@@ -160,7 +160,7 @@ def _conversation(dialog: Dialog, collections: Collections, size: int) -> dict[s
     return {
         "author": dialog.lm,
         "retriever": {"collection": {"name": collections.collection_of(dialog), "size": str(size)}},
-        "generator": {"id": dialog.lm, "name": dialog.lm.rstrip("/").rpartition("/")[2]},
+        "generator": {"id": dialog.lm, "name": Path(dialog.lm).name},
         "messages": messages,
         "status": "accepted",
     }

@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 import yaml
 
@@ -26,7 +27,7 @@ class Terms(Record):
 
 def find_terms(model: str) -> Terms | None:
     """Return the licence or terms of a model by its name, such as `mistralai/Mixtral-8x7B-Instruct-v0.1`."""
-    name = model.rstrip("/").rpartition("/")[2].lower()
+    name = Path(model).name.lower()
     return next((terms for terms in _known() if re.search(terms.name, name)), None)
 
 

@@ -50,7 +50,7 @@ class Evaluation(EvaluationSettings):
         source = self.judgments[0] if self.judgments else self.input
         assert source is not None
         name = self.model.rstrip("/").removesuffix("/model")  # a student's folder of its whole model
-        model = "judgments" if self.judgments else name.rpartition("/")[2]
+        model = "judgments" if self.judgments else Path(name).name
         return Path("outputs") / f"{self.benchmark.name}-{stem(source)}-{model}"
 
     @property
