@@ -27,6 +27,7 @@ from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.calls import use_model
 from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.program import Options
 from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import ConfigError, Rejected
 from generator.models.lm import ChatReply, LanguageModel
@@ -63,7 +64,7 @@ async def answer_all(settings: dict[str, Any]) -> None:
     data = yaml.safe_load((HERE / "answers.yaml").read_text(encoding="utf-8"))
     algorithm, endpoint = settings["algorithm"], build_choice("lm", settings["lm"])
     program = SingleDocumentDialog(
-        Repetition(0.8), candidates=algorithm["candidates"] or 1, reasoning=algorithm["reasoning"] is not False
+        Repetition(0.8), Options(candidates=algorithm["candidates"] or 1, reasoning=algorithm["reasoning"] is not False)
     )
     adapter, direct = SharedPrefixAdapter(tasks=collect_tasks(program)), read_types()["direct"]
 

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import dspy
 
@@ -25,7 +24,7 @@ from generator.dialogs.generate import Connected, DialogGenerator, Judging
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.plan import Planner
-from generator.dialogs.program import Program
+from generator.dialogs.program import Options, Program
 from generator.dialogs.program_file import list_predictors, load_program
 from generator.dialogs.progressive import ProgressiveDialog
 from generator.dialogs.replies import SignatureType
@@ -163,17 +162,19 @@ class Components:
         repetition, k = Repetition(settings.dedup.threshold), settings.retriever.k
         if algorithm.name == "whole":
             return WholeDialogProgram(repetition, grounded=not settings.corpus.topics)
-        shared: dict[str, Any] = {
-            "planned": taxonomy.has_targets,
-            "candidates": self.candidates,
-            "judges": [judge for judge in self.judges if judge.decides and not judge.asks_model],
-            "replies": taxonomy.has_replies,
-            "switching": switching,
-            "reasoning": self.reasoning,
-            "rewording": settings.user.rewording,
-        }
+        options = Options(
+            planned=taxonomy.has_targets,
+            candidates=self.candidates,
+            judges=[judge for judge in self.judges if judge.decides and not judge.asks_model],
+            reasoning=self.reasoning,
+            replies=taxonomy.has_replies,
+            switching=switching,
+            rewording=settings.user.rewording,
+            moving=taxonomy.focus == "passages",
+            underspecified=taxonomy.underspecified is not None,
+        )
         if retriever is None:
-            return SingleDocumentDialog(repetition, **shared)
+            return SingleDocumentDialog(repetition, options)
         if isinstance(algorithm, ProgressiveSettings):
             return ProgressiveDialog(
                 repetition,
@@ -184,15 +185,7 @@ class Components:
                 ("", *sorted(name for name in algorithm.endpoints if "generators" in name)),
                 sorted(name for name in algorithm.endpoints if "scorers" in name) or ("",),
             )
-        return MultiDocumentDialog(
-            repetition,
-            retriever,
-            k,
-            settings.retriever.query,
-            moving=taxonomy.focus == "passages",
-            underspecified=taxonomy.underspecified is not None,
-            **shared,
-        )
+        return MultiDocumentDialog(repetition, retriever, k, settings.retriever.query, options)
 
     @asynccontextmanager
     async def connect(self, workers: int | None = None) -> AsyncIterator[DialogGenerator]:

@@ -12,14 +12,14 @@ from generator.dialogs.checks.requests import find_request_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import choose_focus, count_new_passages
 from generator.dialogs.live import tell, tell_found
-from generator.dialogs.program import DialogProgram, TurnTask
+from generator.dialogs.program import USUAL, DialogProgram, Options, TurnTask
 from generator.dialogs.query import Rewrite, form_query, search
 from generator.dialogs.referring import refer
-from generator.dialogs.steps import Answer, answering
+from generator.dialogs.steps import answering
 from generator.dialogs.underspecified import Underspecified
 from generator.dialogs.users import note_clean
 from generator.errors import Rejected
-from generator.schema import Judge, Passage, QueryForm, Retriever, Split, Turn
+from generator.schema import Passage, QueryForm, Retriever, Split, Turn
 from taxonomy import Target
 
 
@@ -32,37 +32,20 @@ class MultiDocumentDialog(DialogProgram):
         retriever: searches the documents of one split.
         k: passages per search, as in `retriever.k`.
         query: the form of the search query, as in `retriever.query`.
-        moving: later questions start from passages that no answer rests on yet, and their answers rest on one where
-            two attempts find one, as in `taxonomy.focus=passages`.
-        underspecified: some turns are planned to be underspecified.
-        candidates, judges, reasoning: as in `generator.dialogs.steps`.
-        planned, others: as in `DialogProgram`.
     """
 
     algorithm = "multi"
 
     def __init__(
-        self,
-        repetition: Repetition,
-        retriever: Retriever,
-        k: int,
-        query: QueryForm,
-        *,
-        planned: bool = False,
-        moving: bool = False,
-        underspecified: bool = False,
-        candidates: int = 1,
-        judges: Sequence[Judge] = (),
-        reasoning: bool = True,
-        **others: bool,
+        self, repetition: Repetition, retriever: Retriever, k: int, query: QueryForm, options: Options = USUAL
     ) -> None:
-        super().__init__(repetition, planned=planned, candidates=candidates, reasoning=reasoning, **others)
-        self.rewrite, self.answer = Rewrite(), Answer(candidates, judges, reasoning)
-        if underspecified:
+        super().__init__(repetition, options)
+        self.rewrite, self.answer = Rewrite(), options.make_answer()
+        if options.underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)
-        self.retriever, self.k, self.query, self.moving = retriever, k, query, moving
+        self.retriever, self.k, self.query, self.moving = retriever, k, query, options.moving
         # The question in full must be kept, as the rewritten one.
-        self.refers, self.repetition = planned and query == "rewrite", repetition
+        self.refers, self.repetition = options.planned and query == "rewrite", repetition
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`.

@@ -6,6 +6,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import dspy
@@ -22,11 +23,11 @@ from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.rewording import Reword
 from generator.dialogs.signatures import FirstQuestion, NewQuestion, NextQuestion, NextStatement
-from generator.dialogs.steps import Ask, Chat
+from generator.dialogs.steps import Answer, Ask, Chat
 from generator.dialogs.unanswered import Unanswered
 from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
-from generator.schema import Algorithm, Passage, Split, Turn
+from generator.schema import Algorithm, Judge, Passage, Split, Turn
 from taxonomy import QuestionType, Target
 
 
@@ -107,40 +108,53 @@ class Program(dspy.Module):
         """
 
 
-class DialogProgram(Program):
-    """The loop that Algorithms 1 and 2 share; they differ in `turn`.
+@dataclass(frozen=True)
+class Options:
+    """What of Algorithms 1 and 2 is used.
 
-    Args:
+    Attributes:
         planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
-        candidates: as in `algorithm.candidates`.
+        candidates, judges, reasoning: as in `generator.dialogs.steps`.
         replies: some questions can't be answered, and have a reply of their own.
         switching: some users leave the topic of their dialog.
-        reasoning: as in `generator.dialogs.steps.Ask`.
         rewording: questions are said again in other words, as in `user.rewording`.
+        moving: of Algorithm 2, later questions start from passages that no answer rests on yet, and their answers rest
+            on one where two attempts find one, as in `taxonomy.focus=passages`.
+        underspecified: of Algorithm 2, some turns are planned to be underspecified.
     """
 
-    def __init__(
-        self,
-        repetition: Repetition,
-        *,
-        planned: bool = False,
-        candidates: int = 1,
-        replies: bool = False,
-        switching: bool = False,
-        reasoning: bool = True,
-        rewording: bool = False,
-    ) -> None:
+    planned: bool = False
+    candidates: int = 1
+    judges: Sequence[Judge] = ()
+    reasoning: bool = True
+    replies: bool = False
+    switching: bool = False
+    rewording: bool = False
+    moving: bool = False
+    underspecified: bool = False
+
+    def make_answer(self) -> Answer:
+        """Return the step that answers."""
+        return Answer(self.candidates, self.judges, self.reasoning)
+
+
+USUAL = Options()
+
+
+class DialogProgram(Program):
+    """The loop that Algorithms 1 and 2 share; they differ in `turn`."""
+
+    def __init__(self, repetition: Repetition, options: Options) -> None:
         super().__init__()
-        self.reasoning = reasoning
-        self.reword = Reword(repetition) if rewording else None
-        if replies:
+        ask = partial(Ask, repetition=repetition, candidates=options.candidates, reasoning=options.reasoning)
+        self.reasoning = options.reasoning
+        self.reword = Reword(repetition) if options.rewording else None
+        if options.replies:
             self.unanswered = Unanswered()
-        self.ask_first = Ask(FirstQuestion, repetition, candidates, reasoning)
-        self.ask_next = Ask(NextQuestion, repetition, candidates, reasoning)
-        self.tell_next = Ask(NextStatement, repetition, candidates, reasoning)
-        if planned or switching:
-            self.ask_new = Ask(NewQuestion, repetition, candidates, reasoning)
-        if planned:
+        self.ask_first, self.ask_next, self.tell_next = map(ask, (FirstQuestion, NextQuestion, NextStatement))
+        if options.planned or options.switching:
+            self.ask_new = ask(NewQuestion)
+        if options.planned:
             self.chat = Chat()
 
     async def write(self, plan: Plan, others: Others) -> Draft:

@@ -1,37 +1,23 @@
 """Algorithm 1 of Lee et al. 2024 (section 2.4.1): a dialog whose every question and answer rests on one document."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.live import tell
-from generator.dialogs.program import DialogProgram, TurnTask
-from generator.dialogs.steps import Answer, answering
+from generator.dialogs.program import USUAL, DialogProgram, Options, TurnTask
+from generator.dialogs.steps import answering
 from generator.dialogs.users import note_clean
-from generator.schema import Judge, Passage, Turn
+from generator.schema import Passage, Turn
 
 
 class SingleDocumentDialog(DialogProgram):
-    """Input: the grounding document. Output: the dialog. Lines 1, 2 and 5 are `DialogProgram`'s.
-
-    Args:
-        candidates, judges, reasoning: as in `generator.dialogs.steps`.
-        others: as in `DialogProgram`.
-    """
+    """Input: the grounding document. Output: the dialog. Lines 1, 2 and 5 are `DialogProgram`'s."""
 
     algorithm = "single"
 
-    def __init__(
-        self,
-        repetition: Repetition,
-        *,
-        candidates: int = 1,
-        judges: Sequence[Judge] = (),
-        reasoning: bool = True,
-        **others: bool,
-    ) -> None:
-        super().__init__(repetition, candidates=candidates, reasoning=reasoning, **others)
-        self.answer = Answer(candidates, judges, reasoning)
+    def __init__(self, repetition: Repetition, options: Options = USUAL) -> None:
+        super().__init__(repetition, options)
+        self.answer = options.make_answer()
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and the document; see `DialogProgram.turn`."""

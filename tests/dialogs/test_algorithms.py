@@ -7,7 +7,7 @@ from dspy import lm15
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
-from generator.dialogs.program import Draft
+from generator.dialogs.program import Draft, Options
 from generator.dialogs.prompt import Documents
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.users import PLAIN_ASKER
@@ -255,8 +255,8 @@ PLANNED = {"ask_new.predict", "chat.remark", "chat.courtesy"}
 @pytest.mark.parametrize("planned", [False, True])
 def test_the_keys_of_a_saved_program_stay(planned: bool) -> None:
     """A program that was compiled and saved with an earlier release still loads."""
-    single = SingleDocumentDialog(Repetition(0.8), planned=planned)
-    multi = MultiDocumentDialog(Repetition(0.8), Shelf([]), 3, "rewrite", planned=planned)
+    single = SingleDocumentDialog(Repetition(0.8), Options(planned=planned))
+    multi = MultiDocumentDialog(Repetition(0.8), Shelf([]), 3, "rewrite", Options(planned=planned))
     expected = STEPS | (PLANNED if planned else set())
     assert {name for name, _ in single.named_predictors()} == expected
     assert {name for name, _ in multi.named_predictors()} == expected | {"rewrite.predict"}

@@ -10,7 +10,7 @@ from generator.common.scripts import words
 from generator.dialogs.checks.later_turns import refers_back
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
-from generator.dialogs.program import Draft
+from generator.dialogs.program import Draft, Options
 from generator.dialogs.referring import find_named, put_pronoun
 from generator.schema import QueryForm
 from taxonomy import Target, read_facets
@@ -37,7 +37,8 @@ def write(
         replies["ask"] = [{"question": question, "consistent": True} for question in questions]
     model = Scripted(**replies)
     shelf = Shelf([[A], [B], [C], [D]])
-    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, planned=True, reasoning=not answers)
+    options = Options(planned=True, reasoning=not answers)
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, options)
     draft: Draft = model.run(lambda: program.acall(A, wanted, "", "train"))
     return draft, model, [searched for searched, _, _ in shelf.asked]
 

@@ -4,6 +4,7 @@ import pytest
 from dspy import lm15
 
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.program import Options
 from generator.dialogs.single import SingleDocumentDialog
 from tests.support.scripted import Entry, Scripted, kinds, piece
 
@@ -19,7 +20,7 @@ def ask(question: str, *replies: Entry, kind: str = "direct") -> tuple[str, Scri
     model = Scripted(
         ask=[{"question": text} for text in asked], answer=[{"answer": text} for text in answers], reword=replies
     )
-    program = SingleDocumentDialog(Repetition(0.8), rewording=True)
+    program = SingleDocumentDialog(Repetition(0.8), Options(rewording=True))
     types = kinds("direct", kind) if later else kinds(kind)
     draft = model.run(lambda: program.acall(FERRY, types, "", "train"))
     return draft.turns[-1].query, model

@@ -7,7 +7,7 @@ import pytest
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
-from generator.dialogs.program import Draft
+from generator.dialogs.program import Draft, Options
 from generator.schema import QueryForm
 from taxonomy import Target, read_facets
 from tests.support.openai_server import Body, OpenAIServer
@@ -30,7 +30,7 @@ A, B, C = (piece(name) for name in ("pier", "quay", "mole"))
 def multi(
     model: Scripted, shelf: Shelf, wanted: Sequence[Target], moving: bool = False, query: QueryForm = "last_turn"
 ) -> Draft:
-    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, planned=True, moving=moving)
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, Options(planned=True, moving=moving))
     draft: Draft = model.run(lambda: program.acall(A, wanted, "", "train"))
     return draft
 

@@ -7,7 +7,7 @@ import pytest
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
-from generator.dialogs.program import Draft
+from generator.dialogs.program import Draft, Options
 from generator.dialogs.readings import find_readings, own_stems
 from generator.dialogs.signatures import REJECTED
 from generator.dialogs.users import Asker
@@ -40,7 +40,7 @@ def write(
     model: Scripted, shelf: Shelf, wanted: Sequence[QuestionType], source: Passage = FERRY, moving: bool = False
 ) -> Draft:
     program = MultiDocumentDialog(
-        Repetition(0.8), shelf, 2, "last_turn", planned=True, underspecified=True, moving=moving
+        Repetition(0.8), shelf, 2, "last_turn", Options(planned=True, underspecified=True, moving=moving)
     )
     draft: Draft = model.run(lambda: program.acall(source, wanted, "season tickets", "train"))
     return draft
@@ -135,7 +135,9 @@ def test_who_resolves_need_not_move_on_to_another_passage() -> None:
 
 def test_an_underspecified_question_is_typed_as_the_user_types() -> None:
     model = Scripted(ask=[QUESTION], answer=[{"answer": HEDGES}])
-    program = MultiDocumentDialog(Repetition(0.8), shelf([POOL]), 2, "last_turn", planned=True, underspecified=True)
+    program = MultiDocumentDialog(
+        Repetition(0.8), shelf([POOL]), 2, "last_turn", Options(planned=True, underspecified=True)
+    )
     who = Asker(User(name="u", typing=("lower-case",)))
     draft: Draft = model.run(lambda: program.acall(FERRY, [unclear()], "season tickets", "train", who))
     (turn,) = draft.turns
@@ -200,7 +202,7 @@ def test_who_resolves_says_no_pronoun_for_what_is_meant() -> None:
         refer=["I lost mine near it."],
     )
     program = MultiDocumentDialog(
-        Repetition(0.8), shelf([POOL]), 2, "rewrite", planned=True, underspecified=True, rewording=True
+        Repetition(0.8), shelf([POOL]), 2, "rewrite", Options(planned=True, underspecified=True, rewording=True)
     )
     draft: Draft = model.run(lambda: program.acall(FERRY, [unclear(), resolving()], "season tickets", "train"))
     assert draft.turns[1].query == "I lost mine near the pool."

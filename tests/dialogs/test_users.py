@@ -7,6 +7,7 @@ import pytest
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.program import Options
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.users import Asker, make_slips
 from taxonomy import QuestionType, Target, User, read_users
@@ -110,9 +111,11 @@ def test_a_user_leaves_the_topic_at_the_planned_turn(algorithm: str) -> None:
     asked = ["When did the harbour open?", "What does the museum show?", "Since when?"]
     model = Scripted(ask=[{"question": text} for text in asked], answer=[{"answer": f"{n}."} for n in range(3)])
     program = (
-        SingleDocumentDialog(Repetition(0.8), switching=True)
+        SingleDocumentDialog(Repetition(0.8), Options(switching=True))
         if algorithm == "single"
-        else MultiDocumentDialog(Repetition(0.8), Shelf([[HARBOUR], [MUSEUM], [MUSEUM]]), 3, "rewrite", switching=True)
+        else MultiDocumentDialog(
+            Repetition(0.8), Shelf([[HARBOUR], [MUSEUM], [MUSEUM]]), 3, "rewrite", Options(switching=True)
+        )
     )
     first, later = kinds("direct", "follow-up")
     who = Asker(switch=1, new_focus="Museum: It shows ships.")
@@ -133,7 +136,7 @@ def test_after_a_new_topic_questions_start_from_its_passages() -> None:
     cited: list[Entry] = [{"evidence": [n], "answer": text} for n, text in zip((1, 5, 1), told, strict=True)]
     model = Scripted(ask=[{"question": text} for text in asked], answer=cited)
     shelf = Shelf([[HARBOUR, piece("pier")], [MUSEUM, piece("ships")], [], [MUSEUM]])
-    program = MultiDocumentDialog(Repetition(0.8), shelf, 3, "last_turn", moving=True, switching=True)
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 3, "last_turn", Options(moving=True, switching=True))
     first, later = kinds("direct", "follow-up")
     who = Asker(switch=1, new_focus="Museum: It shows ships.")
     model.run(lambda: program.acall(HARBOUR, (first, leaving(first), later), "", "train", who))

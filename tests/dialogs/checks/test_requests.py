@@ -10,7 +10,7 @@ from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.requests import find_reply_fault, find_request_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
-from generator.dialogs.program import Draft
+from generator.dialogs.program import Draft, Options
 from generator.dialogs.single import SingleDocumentDialog
 from generator.schema import Passage
 from taxonomy import QuestionType
@@ -220,7 +220,7 @@ def test_to_decline_is_said_in_other_languages(code: str, text: str, declines: b
 
 
 def write(model: Scripted, kind: QuestionType, found: Sequence[Passage] = (POOL,)) -> Draft:
-    program = MultiDocumentDialog(Repetition(0.8), Shelf([found]), 2, "last_turn", replies=True)
+    program = MultiDocumentDialog(Repetition(0.8), Shelf([found]), 2, "last_turn", Options(replies=True))
     draft: Draft = model.run(lambda: program.acall(POOL, [kind], "", "train"))
     return draft
 
@@ -258,7 +258,7 @@ def test_a_reply_speaks_as_answers_do(wrong: str) -> None:
         ask=[{"question": "Show me a picture of the pool.", "consistent": True}],
         answer=[{"answer": wrong}, {"answer": right}],
     )
-    program = SingleDocumentDialog(Repetition(0.8), replies=True)
+    program = SingleDocumentDialog(Repetition(0.8), Options(replies=True))
     draft: Draft = model.run(lambda: program.acall(POOL, [KINDS["modality-limited"]], "", "train"))
     assert [turn.answer for turn in draft.turns] == [right]
 
@@ -268,7 +268,7 @@ def test_algorithm_1_replies_too() -> None:
     model = Scripted(
         ask=[{"question": "Show me a picture of the pool.", "consistent": True}], answer=[{"answer": right}]
     )
-    program = SingleDocumentDialog(Repetition(0.8), replies=True)
+    program = SingleDocumentDialog(Repetition(0.8), Options(replies=True))
     draft: Draft = model.run(lambda: program.acall(POOL, [KINDS["modality-limited"]], "", "train"))
     assert [turn.answer for turn in draft.turns] == [right]
 
