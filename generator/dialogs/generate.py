@@ -115,26 +115,9 @@ class DialogGenerator:
                 tell_turn(turn)
             drops, dialog = self._list_losses(plan, draft), None
             if not any(drop.scope == "dialog" for drop in drops):
-                dialog = self._make_record(plan, draft)
-                verdicts = await self.judge(dialog, journal, lm)
-                turns = [
-                    relabel_turn(turn.model_copy(update={"verdicts": given, "usage": journal.cost(turn.turn)}))
-                    for turn, given in zip(dialog.turns, verdicts, strict=True)
-                ]
-                for turn, given in zip(turns, verdicts, strict=True):
-                    for verdict in turn.verdicts[len(given) :]:
-                        tell("verdict", turn.turn, f"{verdict.label}: {verdict.explanation}", verdict.judge)
-                dialog = dialog.model_copy(update={"turns": tuple(turns)})
-                if self.ranker:
-                    dialog = await rank_turns(dialog, self.ranker)
-                kept, removed = filter_pairs(dialog, self.keep)
-                if not kept:
-                    reason = _WHY_DROPPED.get(parse_filter(self.keep)[0], "no answer judged correct")
-                    first = min(removed, key=lambda drop: drop.stage == "judge")
-                    if first.stage == "filter":
-                        reason = f"no pair passes the filter: {first.reason}"
-                    lost = {"scope": "dialog", "turn": None, "reason": reason, "text": _write_out(turns)}
-                    drops.append(first.model_copy(update=lost))
+                dialog = await self._finish(self._make_record(plan, draft), journal, lm)
+                if lost := self._find_loss(dialog):
+                    drops.append(lost)
                     dialog = None
             tell("end", 0, "" if dialog else next(f"{d.stage}: {d.reason}" for d in drops if d.scope == "dialog"))
             return GeneratedDialog(
@@ -186,7 +169,30 @@ class DialogGenerator:
             seed=plan.seed,
         )
 
-    async def judge(self, dialog: Dialog, journal: Journal, lm: LanguageModel) -> list[tuple[Verdict, ...]]:
+    async def _finish(self, dialog: Dialog, journal: Journal, lm: LanguageModel) -> Dialog:
+        """Return a dialog with verdicts, the labels that these give its turns, costs, and ranks of the evidence."""
+        turns = []
+        for turn, given in zip(dialog.turns, await self._judge(dialog, journal, lm), strict=True):
+            turn = relabel_turn(turn.model_copy(update={"verdicts": given, "usage": journal.cost(turn.turn)}))
+            for verdict in turn.verdicts[len(given) :]:
+                tell("verdict", turn.turn, f"{verdict.label}: {verdict.explanation}", verdict.judge)
+            turns.append(turn)
+        dialog = dialog.model_copy(update={"turns": tuple(turns)})
+        return await rank_turns(dialog, self.ranker) if self.ranker else dialog
+
+    def _find_loss(self, dialog: Dialog) -> Drop | None:
+        """Return the drop of a finished dialog of which no pair is kept; None if one is."""
+        kept, removed = filter_pairs(dialog, self.keep)
+        if kept:
+            return None
+        reason = _WHY_DROPPED.get(parse_filter(self.keep)[0], "no answer judged correct")
+        first = min(removed, key=lambda drop: drop.stage == "judge")
+        if first.stage == "filter":
+            reason = f"no pair passes the filter: {first.reason}"
+        lost = {"scope": "dialog", "turn": None, "reason": reason, "text": _write_out(dialog.turns)}
+        return first.model_copy(update=lost)
+
+    async def _judge(self, dialog: Dialog, journal: Journal, lm: LanguageModel) -> list[tuple[Verdict, ...]]:
         """Return the verdicts on each turn of a dialog, all asked at once; a conversational turn has none.
 
         Args:
