@@ -4,7 +4,7 @@ The model and the adapter come from the context (`use_model`), one pair for each
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import dspy
@@ -40,6 +40,11 @@ def use_model(lm: dspy.LM, adapter: dspy.Adapter, trace: list[Any] | None = None
     """
     context: AbstractContextManager[None] = dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=trace)
     return context
+
+
+def use_other(model: Model | None) -> AbstractContextManager[None]:
+    """Return a context in which modules call another model; None: the one that they call already."""
+    return use_model(*model) if model else nullcontext()
 
 
 # Errors after which every other call would fail, too.

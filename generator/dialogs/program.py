@@ -43,10 +43,10 @@ class Draft:
         unused: the candidates that were not kept.
     """
 
-    turns: tuple[Turn, ...]
-    passages: tuple[Passage, ...]
-    skipped: tuple[tuple[int, Rejected], ...]
-    end: Rejected | None
+    turns: tuple[Turn, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    skipped: tuple[tuple[int, Rejected], ...] = ()
+    end: Rejected | None = None
     unused: tuple[Unused, ...] = ()
 
 
@@ -217,7 +217,7 @@ class DialogProgram(Program):
                 if not history or rejected.stage in ("context", SLIP):
                     return Draft(history, passages, skipped, rejected)
                 skipped = (*skipped, (len(history) + 1, rejected))
-        return Draft(history, passages, skipped, None)
+        return Draft(history, passages, skipped)
 
     @abstractmethod
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:

@@ -4,7 +4,6 @@ The pipeline of its figure 4 and appendix A: sets of questions, what is found fo
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -15,7 +14,7 @@ import dspy
 from pydantic import Field
 
 from generator.common.passages import sentences
-from generator.dialogs.calls import Others, call, use_model
+from generator.dialogs.calls import Others, call, use_other
 from generator.dialogs.candidates import ATTEMPTS, Unused
 from generator.dialogs.checks.scenarios import Asked, find_set_fault
 from generator.dialogs.dedup import Repetition
@@ -127,7 +126,7 @@ class ProgressiveDialog(Program):
             chosen = await self._choose(plan, others, unused)
             turns = [await self._refer(plan, chosen.candidate, place) for place in range(plan.turns)]
         except Rejected as rejected:
-            return Draft((), (), (), rejected, tuple(unused))
+            return Draft(end=rejected, unused=tuple(unused))
         origin = f"{chosen.candidate.origin}, rated {chosen.rating:.3g} of {BEST_RATING}: {chosen.explanation}"
         first = turns[0].model_copy(
             update={"reasoning": f"{origin}\n{chosen.candidate.plan}\n{turns[0].reasoning}".strip()}
@@ -136,7 +135,7 @@ class ProgressiveDialog(Program):
         assert isinstance(source, Passage)
         if any(e.passage_id == source.id for turn in turns for e in turn.evidence) and source not in passages:
             passages = (*passages, source)
-        return Draft((first, *turns[1:]), passages, (), None, tuple(unused))
+        return Draft((first, *turns[1:]), passages, unused=tuple(unused))
 
     async def _choose(self, plan: Plan, others: Others, unused: list[Unused]) -> Rated:
         """Return the set with the best rating, the first of equals; `unused` gets the reasons of the others.
@@ -178,7 +177,7 @@ class ProgressiveDialog(Program):
         name = self.generators[number % len(self.generators)]
         signature = _for_scenario(self.ask.signature, scenario)
         refused: list[str] = []
-        with use_model(*others[name]) if name else nullcontext():
+        with use_other(others.get(name)):
             while True:
                 reply = await call(
                     self.ask,
@@ -257,7 +256,7 @@ class ProgressiveDialog(Program):
             lines.append(f"{place + 1}. {question} (found: sentences {found})")
         replies = []
         for name in self.scorers:
-            with use_model(*others[name]) if name else nullcontext():
+            with use_other(others.get(name)):
                 replies.append(
                     await call(
                         self.rate,

@@ -5,12 +5,12 @@ A model can't be trusted with slips and small letters: it makes none, or too man
 
 import random
 import re
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from generator.common.language import dialog_language
 from generator.common.scripts import QUESTION_MARK
-from generator.dialogs.calls import Model, use_model
+from generator.dialogs.calls import Model, use_other
 from generator.schema import Turn
 from taxonomy import PLAIN, QuestionType, User
 
@@ -42,7 +42,7 @@ class Asker:
 
     def speaking(self) -> AbstractContextManager[None]:
         """Return a context in which modules call the user's model."""
-        return use_model(*self.model) if self.model else nullcontext()
+        return use_other(self.model)
 
     def adapt(self, question_type: QuestionType, place: int) -> QuestionType:
         """Return a type as this user asks it at a place from 0: with its beginnings in another order in each turn.

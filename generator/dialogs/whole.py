@@ -53,7 +53,7 @@ class WholeDialogProgram(Program):
         try:
             draft: Draft = await self.acall(plan)
         except Rejected as rejected:
-            return Draft((), (), (), rejected)
+            return Draft(end=rejected)
         return draft
 
     async def aforward(self, plan: Plan) -> Draft:
@@ -95,7 +95,7 @@ class WholeDialogProgram(Program):
             if self.choose and not task.mistake:
                 turns = await _cover(self.choose, turns, documents)
             if turns and (not self.grounded or any(evidence[:kept]) or any(turn.evidence for turn in turns)):
-                return Draft(turns, documents.passages, (), Rejected("write", *fault) if fault else None)
+                return Draft(turns, documents.passages, end=Rejected("write", *fault) if fault else None)
             raise Refused("write", *(fault or ("rests on no sentence of the documents", "")))
 
         return await draw_best(1, "write", 1, draw)
