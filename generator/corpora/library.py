@@ -208,7 +208,8 @@ class Library:
 
     def passage_rows(self, document_row: int) -> range:
         """Return the rows of the passages of a document."""
-        first, end = np.searchsorted(self.document_rows, [document_row, document_row + 1])
+        # Of the rows' own type: else NumPy converts all of them at each call.
+        first, end = np.searchsorted(self.document_rows, np.array([document_row, document_row + 1], dtype=np.int32))
         return range(int(first), int(end))
 
     def rows_of(self, sentence: Evidence, passage: Passage) -> Iterator[int]:

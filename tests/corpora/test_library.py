@@ -2,10 +2,12 @@ import errno
 import sqlite3
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from generator.corpora.library import Library, built_once
@@ -37,6 +39,17 @@ def test_holds_what_was_put_in(tmp_path: Path) -> None:
     assert [DOCUMENTS[row].id for row in lib.document_rows] == [p.document_id for p in expected]
     for row, document in enumerate(DOCUMENTS):
         assert [lib.passage(p) for p in lib.passage_rows(row)] == split(document, 6, 2)
+
+
+def test_finding_the_passages_of_a_document_copies_no_row_of_the_others(tmp_path: Path) -> None:
+    lib = library(tmp_path)
+    lib.document_rows = np.arange(1_000_000, dtype=np.int32)
+    tracemalloc.start()
+    try:
+        assert lib.passage_rows(3) == range(3, 4)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_is_built_once_for_each_content_and_passage_size(tmp_path: Path) -> None:
