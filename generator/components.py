@@ -305,7 +305,6 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
         settings.cache_dir,
         settings.retriever.passage_tokens,
         settings.retriever.overlap,
-        lambda count: note(f"reading documents: {count}") if count % 10_000 == 0 else None,
     )
     if library.copies:
         note(

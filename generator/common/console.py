@@ -1,9 +1,12 @@
 """Lines on the terminal, from any part of the program."""
 
+import time
 from collections.abc import Callable
 
 from generator.common.sanitize import printable
 
+# Between the lines that tell how far long work is.
+PACE_S = 5.0
 _sinks: list[Callable[[str], None]] = []
 
 
@@ -30,3 +33,16 @@ def note(text: str) -> None:
     from rich.console import Console  # slow to import, and most commands print nothing
 
     Console(stderr=True).print(printable(text), highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def paced() -> Callable[[str], None]:
+    """Return a `note` for how far long work is: it prints a line after five seconds, and one in five seconds then."""
+    due = time.monotonic() + PACE_S
+
+    def tell(text: str) -> None:
+        nonlocal due
+        if (now := time.monotonic()) >= due:
+            due = now + PACE_S
+            note(text)
+
+    return tell

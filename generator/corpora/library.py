@@ -18,6 +18,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from generator.common.atomic_files import write_text
+from generator.common.console import paced
 from generator.common.detection import BEGINNING, MOST, SAMPLE, detect_language
 from generator.common.language import ENGLISH, Language, load_language
 from generator.common.passages import passage, windows
@@ -93,7 +94,6 @@ class Library:
         cache_dir: Path,
         size: int,
         overlap: int,
-        on_progress: Callable[[int], None] = lambda documents: None,
     ) -> "Library":
         """Return the library of a corpus, built by reading `documents()` if it doesn't exist yet.
 
@@ -101,7 +101,6 @@ class Library:
             corpus, fingerprint: equal ones mean equal documents; they name the folder, with `size` and `overlap`.
             documents: called only to build.
             size, overlap: of passages, in tokens; see `generator.common.passages.windows`.
-            on_progress: called after each document with the number read so far.
 
         Raises:
             CorpusError: there is no document, or two have the same id.
@@ -109,7 +108,7 @@ class Library:
         """
 
         def build(folder: Path) -> None:
-            _build(corpus, folder, documents(), size, overlap, on_progress)
+            _build(corpus, folder, documents(), size, overlap)
 
         folder = built_once(cache_dir / f"{corpus}-{fingerprint[:12]}-{size}-{overlap}", build)
         return cls(folder, corpus, fingerprint, size, overlap)
@@ -286,15 +285,8 @@ def _as_retriever_error(folder: Path) -> Iterator[None]:
         raise RetrieverError(f"can't read {folder}: {reason}; delete that folder to build it again") from error
 
 
-def _build(
-    corpus: str,
-    folder: Path,
-    documents: Iterable[Document],
-    size: int,
-    overlap: int,
-    on_progress: Callable[[int], None],
-) -> None:
-    spans = array("i")
+def _build(corpus: str, folder: Path, documents: Iterable[Document], size: int, overlap: int) -> None:
+    spans, tell = array("i"), paced()
     db = sqlite3.connect(folder / "documents.db")
     try:
         db.execute("PRAGMA journal_mode = OFF")  # nothing to roll back: an unfinished library is deleted
@@ -319,7 +311,7 @@ def _build(
                 cuts = windows(document.text, size, overlap)
             for start, end in cuts:
                 spans.extend((row, start, end))
-            on_progress(row + 1)
+            tell(f"reading documents: {row + 1}")
         db.execute(
             "CREATE TABLE copies AS SELECT row, first FROM "
             "(SELECT row, min(row) OVER (PARTITION BY digest) AS first FROM digests) WHERE row > first"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from generator.common.concurrency import Spread, one_by_one
+from generator.common.console import paced
 from generator.common.language import ENGLISH, Language, languages
 from generator.common.scripts import words
 from generator.corpora.library import Library, built_once
@@ -164,9 +165,11 @@ def _build(library: Library, folder: Path, k1: float, b: float, spread: Spread) 
     vocabulary = {"": 0}  # bm25s divides by the length of the vocabulary, so it must not be empty
     ids: list[NDArray[np.int32]] = []
     pieces = [range(start, min(start + DOCUMENTS, len(library))) for start in range(0, len(library), DOCUMENTS)]
-    for found, passages in spread(partial(_tokenize_documents, library), pieces):
+    tell = paced()
+    for rows, (found, passages) in zip(pieces, spread(partial(_tokenize_documents, library), pieces), strict=True):
         known = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in found], dtype=np.int32)
         ids.extend(known[passage] for passage in passages)
+        tell(f"indexing words: {rows.stop} of {len(library)} documents")
     index = bm25s.BM25(k1=k1, b=b)
     with np.errstate(invalid="ignore"):
         index.index((ids, vocabulary), create_empty_token=False, show_progress=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generator.common.concurrency import Spread, one_by_one
-from generator.common.console import note
+from generator.common.console import paced
 from generator.corpora.library import Library, built_once
 from generator.errors import RetrieverError
 from generator.retrievers.base import Ranker, Ranking
@@ -138,15 +138,14 @@ def build_index(library: Library, encoder: Encoder, settings: EncoderSettings, s
         done = partial_file.stat().st_size // size if partial_file.exists() else 0
         counts = (len(settings.windows(passage)) for passage in library.passages())
         firsts = np.cumsum([0, *counts], dtype=np.int64)
-        pieces = list(_pieces(firsts))
+        pieces, tell = list(_pieces(firsts)), paced()
         with partial_file.open("ab") as file:
             file.truncate(done * size)
             encoded = spread(partial(_encode_piece, library, encoder, settings), pieces[done:])
             for number, vectors in enumerate(encoded, done + 1):
                 file.write(vectors.tobytes())
                 file.flush()
-                if number % 10 == 0:
-                    note(f"encoding: {pieces[number - 1].rows.stop} of {library.passage_count} passages")
+                tell(f"encoding: {pieces[number - 1].rows.stop} of {library.passage_count} passages")
         np.save(folder / "firsts.npy", firsts)
         partial_file.replace(folder / "vectors.f32")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from generator.common import console
 from generator.corpora.library import Library, built_once
 from generator.errors import CorpusError, RetrieverError
 from generator.schema import Document
@@ -50,6 +51,20 @@ def test_finding_the_passages_of_a_document_copies_no_row_of_the_others(tmp_path
         assert tracemalloc.get_traced_memory()[1] < 100_000
     finally:
         tracemalloc.stop()
+
+
+def test_how_far_reading_is_shows_by_time_however_few_the_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "PACE_S", 0.02)
+
+    def read() -> Iterator[Document]:
+        for document in numbered(4):
+            time.sleep(0.03)
+            yield document
+
+    Library.open("sample", "0123456789abcdef", read, tmp_path, 6, 2)
+    assert capfd.readouterr().err.splitlines() == [f"reading documents: {count}" for count in range(1, 5)]
 
 
 def test_is_built_once_for_each_content_and_passage_size(tmp_path: Path) -> None:
