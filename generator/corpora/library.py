@@ -26,6 +26,9 @@ from generator.corpora.base import ChunkedDocument, LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
 from generator.schema import Document, Evidence, Passage
 
+# Characters of a text that are hashed at a time.
+_AT_ONCE = 1 << 20
+
 
 def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
     """Return `folder`, which `build` fills if it doesn't exist yet.
@@ -265,9 +268,12 @@ def _keep_passages(db: sqlite3.Connection, document: ChunkedDocument, first: int
 
 
 def _digest(text: str) -> int:
-    """Return a hash of a text's words, of 64 bits: copies differ in white space, perhaps."""
-    digest = hashlib.sha256(" ".join(text.casefold().split()).encode(errors="replace")).digest()
-    return int.from_bytes(digest[:8], signed=True)
+    """Return a hash of a text's letters, of 64 bits: copies differ in white space, perhaps."""
+    digest = hashlib.sha256()
+    for start in range(0, len(text), _AT_ONCE):  # the words of a long text take ten times as much memory as it
+        piece = "".join(text[start : start + _AT_ONCE].casefold().split())
+        digest.update(piece.encode(errors="replace"))
+    return int.from_bytes(digest.digest()[:8], signed=True)
 
 
 def split_key(document_id: str) -> int:

@@ -41,13 +41,14 @@ def join_lines(text: str) -> str:
     first = [line.lstrip()[0] for line, is_wrapped in zip(lines[1:], wrapped, strict=True) if is_wrapped]
     if sum(not letter.isupper() for letter in first) < _SMALL * len(first):
         return text
-    words = set(re.findall(r"\w+", _BROKEN.sub(" ", text)))
+    words = {word[0] for word in re.finditer(r"\w+", _BROKEN.sub(" ", text))}
     paragraphs = lines[:1]
     for following, is_wrapped in zip(lines[1:], wrapped, strict=True):
         rest = following.lstrip()
         if not is_wrapped:
             paragraphs.append(following)
-        elif half := _BROKEN_WORD.search(paragraphs[-1]):  # “iden-”, “tifier”; but “well-”, “known”
+        # “iden-”, “tifier”; but “well-”, “known”. A search reads all of a paragraph, which may be as long as the text.
+        elif paragraphs[-1].endswith("-") and (half := _BROKEN_WORD.search(paragraphs[-1])):
             other = _FIRST_WORD.findall(rest)[0]
             whole = half[1] + other in words or not (other in words or other.isdigit())
             paragraphs[-1] = paragraphs[-1][: -1 if whole else None] + rest

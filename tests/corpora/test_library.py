@@ -53,6 +53,17 @@ def test_finding_the_passages_of_a_document_copies_no_row_of_the_others(tmp_path
         tracemalloc.stop()
 
 
+def test_a_copy_of_a_book_is_found_without_holding_its_words(tmp_path: Path) -> None:
+    text = "a few words " * 200_000
+    tracemalloc.start()
+    try:
+        lib = library(tmp_path, [Document(id="1", text=text), Document(id="2", text=text.replace(" ", "\n"))])
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(text)
+    finally:
+        tracemalloc.stop()
+    assert lib.copies == [(1, 0)]
+
+
 def test_how_far_reading_is_shows_by_time_however_few_the_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

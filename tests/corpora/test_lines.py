@@ -1,6 +1,7 @@
 """Lines that were wrapped as paragraphs, and pages without what stands on each."""
 
 import textwrap
+import time
 
 from generator.common.passages import sentences
 from generator.corpora.folder import SAMPLE_DOCUMENTS
@@ -110,6 +111,13 @@ def test_tables_of_contents_go_and_prices_stay() -> None:
 def test_a_text_of_one_line_takes_time_by_its_length() -> None:
     text = "The ferry leaves at nine. " * 10_000 + "\nEnd."
     assert mark_headings(text) == text
+
+
+def test_a_text_without_stops_such_as_a_transcript_takes_time_by_its_length() -> None:
+    text = textwrap.fill("so we went down to the river and took the boat " * 5000, 78)
+    started = time.process_time()
+    assert "\n" not in join_lines(text)
+    assert time.process_time() - started < 2
 
 
 def test_wrapped_lines_of_scripts_without_spaces_are_joined_at_any_letter() -> None:
