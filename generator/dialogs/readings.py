@@ -12,6 +12,7 @@ from math import log, sqrt
 from generator.common.language import dialog_language
 from generator.common.passages import sentences
 from generator.common.scripts import words
+from generator.common.support import read_terms
 from generator.dialogs.checks.requests import topic_stems
 from generator.dialogs.message_text import on_one_line
 from generator.schema import Evidence, Passage, Record
@@ -34,7 +35,7 @@ class Reading(Record):
         title: stems of the title.
         stems: of its words and those of the title.
         plain: of its words but for names and numbers.
-        names: of names and numbers.
+        names: of names, and numbers.
         around: of all words of the passage and the title.
     """
 
@@ -73,10 +74,13 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
             sentence = passage.text[start:end].strip()
             if not sentence.endswith(_ENDS) or "|" in sentence:
                 continue
-            names = topic_stems(" ".join((_NAME if dialog_language().capitals else _NUMBER).findall(sentence)))
+            named = topic_stems(" ".join((_NAME if dialog_language().capitals else _NUMBER).findall(sentence)))
             stems = topic_stems(sentence)
-            if len(stems - names) >= _FEWEST:
-                kept = {"title": title, "stems": stems | title, "plain": stems - names, "names": names}
+            if len(stems - named) >= _FEWEST:
+                # Of “9.4” both digits are stems, and “9.9” is another number.
+                numbers = {term.key for term in read_terms(sentence) if term.kind == "number"}
+                names = {stem for stem in named if not stem.isdigit()} | numbers
+                kept = {"title": title, "stems": stems | title, "plain": stems - named, "names": names}
                 found.append(Reading(passage=passage, start=start, end=end, around=around, **kept))
     return found
 

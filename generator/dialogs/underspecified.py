@@ -35,6 +35,8 @@ from taxonomy import Form, FormCheck
 READINGS = "The things that it could be about, and what is told of each"
 # Passages that are looked through for readings, as a multiple of those of a search.
 _WIDER = 4
+# Readings that a question is written for: where many things are alike, a search finds few of any three.
+_READINGS = 8
 
 
 class UnderspecifiedQuestion(dspy.Signature):
@@ -100,9 +102,10 @@ class Underspecified(dspy.Module):
         Raises:
             Rejected: there are no two readings, or three questions or answers in a row fail the checks.
         """
-        readings = await self._search_readings(task, form.readings)
+        readings = await self._search_readings(task)
         with task.asker.speaking():
-            question, hits, new, readings = await self._ask(task, readings)
+            question, hits, new, found = await self._ask(task, readings)
+        readings = found[: form.readings]
         typed = task.asker.type_out(question, task.number)
         passages = (*task.passages, *new)
         with answering(typed):
@@ -148,7 +151,7 @@ class Underspecified(dspy.Module):
 
         return await self._until_accepted(self.resolution, "ask", task, find, meant=readings[meant].text)
 
-    async def _search_readings(self, task: TurnTask, most: int) -> list[Reading]:
+    async def _search_readings(self, task: TurnTask) -> list[Reading]:
         """Return readings near what a first question is to touch on, or near the last answer."""
         source, document, spoken, near = task.source, None, frozenset[str](), task.focus
         if task.history:
@@ -163,7 +166,7 @@ class Underspecified(dspy.Module):
         unclear = (turn for turn in task.history if turn.answerability == "underspecified")
         used = {span.passage_id for turn in unclear for span in turn.evidence}
         candidates = {passage.id: passage for passage in (*found, *task.passages) if passage.id not in used}
-        readings = await asyncio.to_thread(find_readings, list(candidates.values()), most, spoken, document)
+        readings = await asyncio.to_thread(find_readings, list(candidates.values()), _READINGS, spoken, document)
         if readings:
             return readings
         raise Rejected("ask", "no second reading: no other document tells the like", near)

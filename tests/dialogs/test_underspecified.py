@@ -90,6 +90,14 @@ def test_what_is_told_word_for_word_of_each_has_one_answer_and_is_no_reading() -
     assert find_readings(named, 3) == []
 
 
+def test_other_decimals_are_other_numbers() -> None:
+    ferry, pool = (
+        piece(name, f"A lost season ticket of the {name} is replaced from {at} on.")
+        for name, at in (("ferry", "7.25"), ("pool", "7.40"))
+    )
+    assert len(find_readings([ferry, pool], 3)) == 2
+
+
 def test_what_the_dialog_just_named_leaves_no_second_reading() -> None:
     assert find_readings([FERRY, POOL], 3, frozenset({"pool"})) == []
     assert find_readings([FERRY, POOL], 3, frozenset({"pool", "ferri"}))
@@ -163,6 +171,17 @@ def test_a_question_that_finds_one_document_is_not_underspecified() -> None:
     draft = write(Scripted(ask=[QUESTION] * 3), Shelf(found), [unclear()])
     assert draft.end
     assert draft.end.reason == "has one reading"
+
+
+def test_of_many_things_alike_the_answer_takes_up_those_that_the_question_finds() -> None:
+    places = [("rink", "four"), ("mill", "five"), ("barn", "six"), ("farm", "ten")]
+    alike = [FERRY, POOL, *(piece(at, f"A lost season ticket is replaced for {n} crowns there.") for at, n in places)]
+    told = "At the farm it costs ten crowns, at the barn six. Which one do you mean?"
+    draft = write(
+        Scripted(ask=[QUESTION], answer=[{"answer": told}]), Shelf([alike, [FERRY], alike[-2:]]), [unclear()]
+    )
+    (turn,) = draft.turns
+    assert {span.passage_id for span in turn.evidence} == {passage.id for passage in alike[-2:]}
 
 
 @pytest.mark.parametrize(
