@@ -177,9 +177,7 @@ def test_of_many_things_alike_the_answer_takes_up_those_that_the_question_finds(
     places = [("rink", "four"), ("mill", "five"), ("barn", "six"), ("farm", "ten")]
     alike = [FERRY, POOL, *(piece(at, f"A lost season ticket is replaced for {n} crowns there.") for at, n in places)]
     told = "At the farm it costs ten crowns, at the barn six. Which one do you mean?"
-    draft = write(
-        Scripted(ask=[QUESTION], answer=[{"answer": told}]), Shelf([alike, [FERRY], alike[-2:]]), [unclear()]
-    )
+    draft = write(Scripted(ask=[QUESTION], answer=[{"answer": told}]), Shelf([alike, [FERRY], alike[-2:]]), [unclear()])
     (turn,) = draft.turns
     assert {span.passage_id for span in turn.evidence} == {passage.id for passage in alike[-2:]}
 
