@@ -105,7 +105,7 @@ def build(collection: Collection, settings: RetrieverSettings, cache: Path) -> t
     # Before the clock starts: the documents are no part of an index.
     library = open_library(collection.name, collection.corpus, settings, cache)
     before, start = set(library.folder.iterdir()), time.perf_counter()
-    retriever = open_retriever(collection.name, collection.corpus, settings, cache)
+    retriever = open_retriever(library, settings)
     seconds = time.perf_counter() - start
     return retriever, len(library), seconds if set(library.folder.iterdir()) != before else None
 

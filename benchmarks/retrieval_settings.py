@@ -22,7 +22,7 @@ from generator.corpora.mtrag.names import parse_turn_id
 from generator.errors import CorpusError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Retriever
-from judges.benchmarks.mtrag.retrieval import open_retriever
+from judges.benchmarks.mtrag.retrieval import open_library, open_retriever
 from judges.benchmarks.mtrag.retrieval_tasks import read_queries
 
 PASSAGES, MOST_RELEVANT = 5, 2
@@ -60,7 +60,8 @@ async def contexts(export: Path, settings: RetrieverSettings, cache: Path) -> di
         folder: read_queries(file) for folder in collections for file in folder.glob(f"{folder.name}_rewrite.jsonl")
     }
     folders = {parse_turn_id(query)[0]: folder for folder, of in queries.items() for query in of}
-    retrievers = {folder: open_retriever(folder.name, folder / "corpus.jsonl", settings, cache) for folder in queries}
+    libraries = {folder: open_library(folder.name, folder / "corpus.jsonl", settings, cache) for folder in queries}
+    retrievers = {folder: open_retriever(library, settings) for folder, library in libraries.items()}
     result = {}
     for task in rows(export / "generation_tasks" / "reference.jsonl"):
         folder = folders.get(task["conversation_id"])

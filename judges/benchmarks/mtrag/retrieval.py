@@ -78,8 +78,7 @@ def evaluate_retriever(
                 f"{collection.name}: {absent} of {len(wanted)} relevant passages of the qrels are not in "
                 f"{collection.corpus}; check that both files have the same ids"
             )
-        library.close()
-        retriever = open_retriever(collection.name, cast(Path, collection.corpus), settings, cache, language)
+        retriever = open_retriever(library, settings, language)
         for form, rankings in asyncio.run(_rank_forms(retriever, collection, forms)).items():
             found[form] |= {query: to_scores(ranking) for query, ranking in rankings.items()}
     return [row for form in forms for row in _rows(f"{name}, {form}", collections, found[form])]
@@ -95,13 +94,10 @@ def open_library(name: str, corpus: Path, settings: RetrieverSettings, cache: Pa
     return Library.open(name, fingerprint, documents, cache, settings.passage_tokens, settings.overlap)
 
 
-def open_retriever(
-    name: str, corpus: Path, settings: RetrieverSettings, cache: Path, language: str | None = "en"
-) -> Retriever:
-    """Return the retriever over a collection's passages, building its index unless it is in `cache`."""
-    library = open_library(name, corpus, settings, cache)
+def open_retriever(library: Library, settings: RetrieverSettings, language: str | None = "en") -> Retriever:
+    """Return the retriever over a collection's passages, building its index unless it is in the cache."""
     if told := library.find_language("language", language):
-        note(f"{name}: {told}")
+        note(f"{library.corpus}: {told}")
     return settings.open(library, np.zeros(len(library), dtype=np.bool_))
 
 
