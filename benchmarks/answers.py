@@ -109,7 +109,7 @@ def read_settings(overrides: Sequence[str]) -> dict[str, Any]:
         ConfigError: there is no such setting.
     """
     try:
-        return plain(compose_config("config", ["algorithm=single", *overrides]))
+        return plain(compose_config(["algorithm=single", *overrides]))
     except COMPOSE_ERRORS as error:
         raise ConfigError(describe_hydra_error(error)) from error
 

@@ -75,7 +75,7 @@ def measure_run(algorithm: str, dialogs: int) -> tuple[int, float, float]:
             *("lm=openai", "lm.model=instant", "lm.concurrency=64"),
             *(f"algorithm={algorithm}", f"dialogs={dialogs}", "turns=1", "judge.grounding=false"),
         ]
-        configuration = compose_config("config", arguments)
+        configuration = compose_config(arguments)
         settings = load(configuration)
         model = Instant(
             model="instant", context=8192, max_tokens=512, concurrency=64, timeout_s=1, retries=0, retry_wait_s=1

@@ -111,7 +111,7 @@ def test_a_run_goes_on_where_it_stopped_without_a_repeated_call(site: Site, tmp_
 def test_the_specification_of_a_worker_can_be_pickled(site: Site) -> None:
     with scenario_server() as server, scenario_server(model="writer-b") as writer:
         given = site.arguments(server, *settings(*writer.settings("algorithm.generators.b")))
-        made = load(compose_config("config", normalise(given, COMMAND)))
+        made = load(compose_config(normalise(given, COMMAND)))
     spec = WorkerSpec(made, made.corpus.fingerprint(), load_taxonomy(made.taxonomy), 1000, ())
     again = pickle.loads(pickle.dumps(spec))
     assert Components(again).prompt_version == Components(spec).prompt_version

@@ -57,12 +57,7 @@ def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[s
         raise ConfigError(describe_hydra_error(error)) from error
 
 
-def compose_config(primary: str, overrides: Sequence[str]) -> DictConfig:
-    """Return the configuration that a command composes, without Hydra's section.
-
-    Args:
-        primary: the file in `conf/` that names the groups and settings there are.
-        overrides: in Hydra's grammar.
-    """
+def compose_config(overrides: Sequence[str]) -> DictConfig:
+    """Return the configuration of a run, without Hydra's section; overrides are in Hydra's grammar."""
     with open_conf():
-        return compose(primary, list(overrides))
+        return compose("config", list(overrides))

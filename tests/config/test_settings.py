@@ -68,7 +68,7 @@ WRONG_VALUES = [
 
 @pytest.fixture(scope="module")
 def composed() -> DictConfig:
-    return compose_config("config", NOBODY)
+    return compose_config(NOBODY)
 
 
 @pytest.mark.parametrize(("given", "said"), WRONG_VALUES, ids=[given for given, _ in WRONG_VALUES])

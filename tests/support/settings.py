@@ -10,7 +10,7 @@ from generator.config.settings import Settings, load
 
 def composed(*arguments: str) -> DictConfig:
     """Return the configuration that Hydra composes for a command line."""
-    return compose_config("config", normalise(arguments, COMMAND))
+    return compose_config(normalise(arguments, COMMAND))
 
 
 def settings(*arguments: str) -> Settings:
