@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from generator.common.atomic_files import atomic_write, write_lines, write_text
-from generator.common.console import count_noun, note
+from generator.common.console import count_noun, counted, note
 from generator.config.settings import Settings
 from generator.corpora.human import DialogCorpus
 from generator.corpora.library import split_key
@@ -79,9 +79,10 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
 def _write_dialogs(settings: Settings, corpus: DialogCorpus, folder: Path) -> HumanSummary:
     """Write dialogs, summary, drops and skipped records; return the summary."""
     skipped, drops, ids, pairs = list[SkippedRecord](), list[Drop](), set[str](), 0
-    pool = PassagePool(dialog for dialog in corpus.dialogs() if isinstance(dialog, Dialog))
+    read = counted(corpus.dialogs(), "reading dialogs")
+    pool = PassagePool(dialog for dialog in read if isinstance(dialog, Dialog))
     with atomic_write(folder / "dialogs.jsonl") as file:
-        for dialog in corpus.readable(corpus.dialogs(), skipped.append):
+        for dialog in counted(corpus.readable(corpus.dialogs(), skipped.append), "ranking evidence, dialogs"):
             if dialog.id in ids:
                 raise CorpusError(
                     f"corpus.path: two dialogs have the id {dialog.id!r}; remove one, or name one of the "

@@ -1,9 +1,12 @@
 """Lines on the terminal, from any part of the program."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from generator.common.sanitize import printable
+
+T = TypeVar("T")
 
 # Between the lines that tell how far long work is.
 PACE_S = 5.0
@@ -46,3 +49,11 @@ def paced() -> Callable[[str], None]:
             note(text)
 
     return tell
+
+
+def counted(items: Iterable[T], told: str) -> Iterator[T]:
+    """Yield items, and tell at that pace how many there were so far, as `told: 1200`."""
+    tell = paced()
+    for number, item in enumerate(items, start=1):
+        tell(f"{told}: {number}")
+        yield item

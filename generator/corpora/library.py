@@ -18,7 +18,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from generator.common.atomic_files import write_text
-from generator.common.console import paced
+from generator.common.console import counted
 from generator.common.detection import BEGINNING, MOST, SAMPLE, detect_language
 from generator.common.language import ENGLISH, Language, load_language
 from generator.common.passages import passage, windows
@@ -292,13 +292,13 @@ def _as_retriever_error(folder: Path) -> Iterator[None]:
 
 
 def _build(corpus: str, folder: Path, documents: Iterable[Document], size: int, overlap: int) -> None:
-    spans, tell = array("i"), paced()
+    spans = array("i")
     db = sqlite3.connect(folder / "documents.db")
     try:
         db.execute("PRAGMA journal_mode = OFF")  # nothing to roll back: an unfinished library is deleted
         db.execute("CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT UNIQUE, title TEXT, url TEXT, text TEXT)")
         db.execute("CREATE TABLE digests (row INTEGER PRIMARY KEY, digest INTEGER)")
-        for row, document in enumerate(documents):
+        for row, document in enumerate(counted(documents, "reading documents")):
             values = (row, document.id, document.title, document.url, document.text)
             try:
                 db.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", values)
@@ -317,7 +317,6 @@ def _build(corpus: str, folder: Path, documents: Iterable[Document], size: int, 
                 cuts = windows(document.text, size, overlap)
             for start, end in cuts:
                 spans.extend((row, start, end))
-            tell(f"reading documents: {row + 1}")
         db.execute(
             "CREATE TABLE copies AS SELECT row, first FROM "
             "(SELECT row, min(row) OVER (PARTITION BY digest) AS first FROM digests) WHERE row > first"

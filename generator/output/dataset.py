@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from generator.common.atomic_files import atomic_replace, digest
+from generator.common.console import counted
 from generator.errors import ExportError
 from generator.output.card import Origin, SplitFile, render_card
 from generator.output.chat import Row, kept_turns, rows
@@ -37,7 +38,7 @@ def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> None:
     tally, guesses, example = Tally(), GuessTally(), None
     with ExitStack() as stack:
         files = {split: stack.enter_context(_SplitWriter(folder / f"{split}.parquet")) for split in get_args(Split)}
-        for dialog in dialogs:
+        for dialog in counted(dialogs, "writing the dataset, dialogs"):
             tally.add(dialog)
             guesses.add(dialog, kept_turns(dialog, info.filter))
             for row in rows(dialog, info.filter):

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from generator.common.console import counted
 from generator.dialogs.columns import deciding_verdict, difficulty
 from generator.dialogs.filter import Filter
 from generator.execution.store import Store
@@ -143,7 +144,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
     """Return the summary of a run so far, in one pass over its dialogs."""
     tally, guesses = Tally(), GuessTally()
     kept, ranked, unjudged, levels, covered = 0, False, Counter[str](), Counter[str](), Counter[bool]()
-    for dialog in store.dialogs():
+    for dialog in counted(store.dialogs(), "summing up dialogs"):
         tally.add(dialog)
         turns = kept_turns(dialog, keep)
         kept += len(turns)

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from rich.console import Console
 
+from generator.common.console import counted
 from generator.dialogs.columns import READ, label_order
 from generator.dialogs.dedup import DedupSettings
 from generator.output.stats.guesses import Guess, GuessTally
@@ -45,7 +46,7 @@ def count(
 ) -> Column:
     """Return a set of dialogs in numbers; `near_duplicates` decides which question is a repetition."""
     tally, variety, guesses = Tally(), VarietyTally(near_duplicates), GuessTally()
-    for dialog in dialogs:
+    for dialog in counted(dialogs, "counting dialogs"):
         tally.add(dialog)
         variety.add(dialog)
         guesses.add(dialog, dialog.own_turns)
