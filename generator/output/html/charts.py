@@ -13,7 +13,8 @@ from pygal.graph.horizontal import HorizontalGraph
 from pygal.style import Style
 
 _FONT, _BAR, _WIDTH, _LABEL = 12, 20, 620, 46
-_MARGIN, _LEGENDS, _LEGEND_ROW = 8, 4, 22  # at most so many names beside each other below a chart
+_MARGIN, _LEGEND_ROW = 8, 22
+_LEGENDS, _LEGEND = 4, 66  # at most so many names, and characters of them, beside each other below a chart
 _STYLE = Style(**{f"{part}_font_size": _FONT for part in ("label", "major_label", "value", "legend")})
 # Scripts, styles, tooltips and comments of pygal's.
 _UNWANTED = {"defs", "desc", "title", "script", "style"}
@@ -51,7 +52,8 @@ def columns(title: str, bins: Sequence[str], series: Series, form: Callable[[flo
 
 def _settings(height: int, series: Series, form: Callable[[float], str]) -> dict[str, object]:
     most = max((value for values in series.values() for value in values if value), default=1)
-    legend_rows = ceil(len(series) / _LEGENDS) or 1
+    longest = min(max(map(len, series), default=0), _LABEL)
+    legend_rows = ceil(len(series) / max(1, min(_LEGENDS, _LEGEND // (longest + 4)))) or 1
     names = ceil(len(series) / legend_rows) or 1
     return {
         "style": _STYLE,

@@ -132,6 +132,12 @@ def test_the_share_of_turns_that_lean_on_the_dialog_has_a_chart() -> None:
     assert next(iter(figures["Standalone, later turns"])) == ("non-standalone", "20.0%", "25.0%")
 
 
+def test_long_names_of_runs_lie_below_each_other_in_a_legend() -> None:
+    for names, lines in ((["achieved", "target"], 1), (["quac-mixed-multi-Mixtral-8x7B-Instruct-0", "quac-human"], 2)):
+        legend = bars("Types", ["direct"], {name: [0.5] for name in names}, str).partition("legends")[2]
+        assert len(set(re.findall(r'<text x="[^"]+" y="([^"]+)"', legend))) == lines
+
+
 def test_charts_have_no_style_of_their_own_whichever_library_pygal_finds() -> None:
     """The page's security policy blocks styles; pygal uses lxml where that is installed, as with the extra office."""
     chart = bars("Types", ["direct", "comparative"], {"achieved": [0.4, 0.6], "target": [0.5, 0.5]}, str)
