@@ -12,7 +12,7 @@ import pytest
 
 from generator.common.language import Languages, load_language, use_languages
 from generator.config.settings import near_duplicates
-from generator.output.stats.comparison import comparison_lines, count
+from generator.output.stats.comparison import comparison, comparison_lines, count
 from generator.output.stats.statistics import Tally
 from generator.report import COMMAND as REPORT
 from generator.schema import Answerability, Dialog, Evidence, Planned, Turn, Verdict
@@ -241,6 +241,16 @@ def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) ->
     assert figures(other, "dialogs=1")["size: dialogs"] == ["1"]
     reordered = write_dialogs(tmp_path / "reordered.jsonl", HARBOUR, FERRY)
     assert list(figures(other).values())[1:] == list(figures(reordered).values())[1:]
+
+
+def test_a_label_that_one_run_plans_as_question_type_and_another_as_multi_turn_type_has_a_row_for_each() -> None:
+    columns = [
+        count(stage, [HARBOUR], near_duplicates(), {(stage, "follow-up"): share}, None)
+        for stage, share in (("later", 0.5), ("multi_turn", 0.85))
+    ]
+    read = values(comparison(columns, "csv", None))
+    assert read["achieved and target: follow-up, later turns, target"] == ["0.5", ""]
+    assert read["achieved and target: follow-up, multi-turn, later turns, target"] == ["", "0.85"]
 
 
 def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def distinct_names(paths: Sequence[str]) -> list[str]:
 _PLANNED: dict[str, tuple[Callable[[Statistics], Sequence[Portion]], str]] = {
     "first": (lambda s: s.first_types, "first"),
     "later": (lambda s: s.later_types, "later"),
-    "multi_turn": (lambda s: s.multi_turn_types, "later"),
+    "multi_turn": (lambda s: s.multi_turn_types, "multi-turn, later"),
     "standalone": (lambda s: s.standalone, "later"),
     "answerability": (lambda s: s.answerability, "all"),
 }
