@@ -1,12 +1,12 @@
 """The files of a folder of human dialogs, derived from their corpus; each is replaced as a whole."""
 
-import asyncio
 import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from generator.common.atomic_files import atomic_write, write_lines, write_text
+from generator.common.concurrency import run_async
 from generator.common.console import count_noun, counted, note
 from generator.config.settings import Settings
 from generator.corpora.human import DialogCorpus
@@ -89,7 +89,7 @@ def _write_dialogs(settings: Settings, corpus: DialogCorpus, folder: Path) -> Hu
                     "files that they are in"
                 )
             ids.add(dialog.id)
-            ranked = asyncio.run(rank_turns(_in_split(dialog, settings), pool))
+            ranked = run_async(rank_turns(_in_split(dialog, settings), pool))
             pairs += len(kept_turns(ranked, settings.judge.filter))
             drops += filter_pairs(ranked, settings.judge.filter)[1]
             file.write(ranked.model_dump_json() + "\n")

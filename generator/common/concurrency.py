@@ -10,6 +10,7 @@ from tenacity import RetryCallState, wait_exponential, wait_random
 from tenacity.wait import wait_base
 
 from generator.common.console import note
+from generator.errors import ConfigError
 
 T = TypeVar("T")
 Piece = TypeVar("Piece")
@@ -22,6 +23,22 @@ LOOKAHEAD = 4
 LONGEST_WAIT_S = 60
 # Waits for a server that are mentioned: of so many seconds in all, the next one included; and how often.
 NOTICED_S, _EVERY_S = 10, 60
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of `work`, in an event loop of its own.
+
+    Raises:
+        ConfigError: one runs already, as in a notebook.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    work.close()
+    raise ConfigError(
+        "this command can't run inside a notebook's own process; write !python -m … in place of %run -m …"
+    )
 
 
 def backoff(first_s: float) -> wait_base:

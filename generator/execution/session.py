@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from generator.common.atomic_files import write_text
+from generator.common.concurrency import run_async
 from generator.common.console import continues, note
 from generator.common.interruption import ends_at_once, interruptible, unless
 from generator.errors import GroundedDialogsError
@@ -104,7 +105,7 @@ def run_session(session: Session[S], show: Callable[[S], None]) -> S:
         GroundedDialogsError: as `Session.go`.
         KeyboardInterrupt: the run was interrupted before it was complete, which this function has said (`reported`).
     """
-    summary, interrupted = asyncio.run(interruptible(session.go))
+    summary, interrupted = run_async(interruptible(session.go))
     show(summary)
     print(f"run folder: {session.folder}", flush=True)
     if interrupted and not summary.complete:

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from pydantic import Field
 
 from generator.common.atomic_files import write_text
-from generator.common.concurrency import cancel, together
+from generator.common.concurrency import cancel, run_async, together
 from generator.common.console import note
 from generator.common.interruption import interruptible
 from generator.config.job import RunFailed
@@ -84,7 +84,7 @@ def run_optimization(settings: Optimization, configuration: str) -> None:
     dspy.disable_logging()
     warnings.filterwarnings("ignore", module="dspy")  # that GEPA is experimental
     session = OptimizationRun(settings, configuration)
-    (card,), interrupted = asyncio.run(interruptible(session.go))
+    (card,), interrupted = run_async(interruptible(session.go))
     if card is None or (interrupted and session.card is None):  # an earlier session may have left a card
         raise KeyboardInterrupt
     rows = [[name, str(each.before), str(each.after), str(each.difference)] for name, each in card.scores.items()]

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from generator.common.concurrency import LOOKAHEAD, in_order, together
-from generator.errors import ModelError
+from generator.common.concurrency import LOOKAHEAD, in_order, run_async, together
+from generator.errors import ConfigError, ModelError
 
 
 def test_results_come_in_the_order_of_the_work() -> None:
@@ -59,3 +59,12 @@ def test_results_that_wait_for_an_earlier_one_are_bounded() -> None:
                 return
 
     asyncio.run(main())
+
+
+def test_in_a_notebook_where_a_loop_runs_already_an_error_says_what_to_write() -> None:
+    async def cell() -> None:
+        run_async(asyncio.sleep(0))
+
+    run_async(asyncio.sleep(0))
+    with pytest.raises(ConfigError, match="notebook"):
+        asyncio.run(cell())

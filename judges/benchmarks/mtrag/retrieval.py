@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 
 from generator.common.atomic_files import digest
+from generator.common.concurrency import run_async
 from generator.common.console import note
 from generator.corpora.library import Library
 from generator.errors import CorpusError, Rejected, RetrieverError
@@ -79,7 +80,7 @@ def evaluate_retriever(
                 f"{collection.corpus}; check that both files have the same ids"
             )
         retriever = open_retriever(library, settings, language)
-        for form, rankings in asyncio.run(_rank_forms(retriever, collection, forms)).items():
+        for form, rankings in run_async(_rank_forms(retriever, collection, forms)).items():
             found[form] |= {query: to_scores(ranking) for query, ranking in rankings.items()}
     return [row for form in forms for row in _rows(f"{name}, {form}", collections, found[form])]
 
