@@ -2,10 +2,11 @@
 
     python -m benchmarks.retrieval_settings outputs/RUN/mtrag --retriever bm25
 
-The export has `generation_tasks/reference.jsonl`, with the relevant passages alone. Beside it are written `RAG.jsonl`,
-with the five passages that are retrieved, and `reference+RAG.jsonl`, with the relevant passages and then the best of
-those retrieved up to five, for tasks that have at most two relevant passages. The query is a task's rewrite, or the
-question if it has none, as an unanswerable one. Conversational turns ask for nothing and are left out of both.
+The export has `generation_tasks/reference.jsonl`, whose contexts are the relevant passages, or tell them from others by
+`feedback` (`export.contexts=retrieved`). Beside it are written `RAG.jsonl`, with the five passages that are retrieved,
+and `reference+RAG.jsonl`, with the relevant passages and then the best of those retrieved up to five, for tasks that
+have at most two relevant passages. The query is a task's rewrite, or the question if it has none, as an unanswerable
+one. Conversational turns ask for nothing and are left out of both.
 """
 
 import argparse
@@ -41,6 +42,16 @@ async def retrieve(retriever: Retriever, query: str) -> list[Task]:
         }
         for hit in hits
     ]
+
+
+def relevant_contexts(task: Task) -> list[Task]:
+    """Return the contexts of a task that nobody marked as irrelevant."""
+
+    def is_relevant(context: Task) -> bool:
+        marks = context.get("feedback", {}).get("relevant", {}).values()
+        return any(mark["value"] == "yes" for mark in marks) or not marks
+
+    return list(filter(is_relevant, task["contexts"]))
 
 
 def supplement(relevant: list[Task], passages: list[Task]) -> list[Task]:
@@ -88,8 +99,8 @@ def main() -> None:
         retrieved = asyncio.run(contexts(given.export, settings, given.cache))
     folder = given.export / "generation_tasks"
     tasks = [t for t in rows(folder / "reference.jsonl") if t["Answerability"] != ["CONVERSATIONAL"]]
-    few = [task for task in tasks if len(task["contexts"]) <= MOST_RELEVANT]
-    both = [{**t, "contexts": supplement(t["contexts"], retrieved[t["task_id"]])} for t in few]
+    few = [(task, found) for task in tasks if len(found := relevant_contexts(task)) <= MOST_RELEVANT]
+    both = [{**t, "contexts": supplement(found, retrieved[t["task_id"]])} for t, found in few]
     for name, written in (
         ("RAG", [{**task, "contexts": retrieved[task["task_id"]]} for task in tasks]),
         ("reference+RAG", both),

@@ -67,3 +67,17 @@ def test_each_task_gets_its_passages(export: Path, monkeypatch: pytest.MonkeyPat
     assert len(both["1"]) == len(set(both["1"])) == 5
     assert both["1"][2:] == [name for name in rag["1"] if name not in ("ant", "cow")][:3]
     assert both["3"] == rag["3"]
+
+
+def test_contexts_that_are_marked_as_irrelevant_do_not_count(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `export.contexts=retrieved` writes them."""
+    reference = export / "generation_tasks" / "reference.jsonl"
+    tasks = [json.loads(line) for line in reference.read_text(encoding="utf-8").splitlines()]
+    for number, context in enumerate(tasks[1]["contexts"]):
+        context["feedback"] = {"relevant": {"someone": {"value": "no" if number else "yes"}}}
+    write_json_lines(reference, *tasks)
+    monkeypatch.setattr(sys, "argv", ["settings", str(export), "--cache", str(export.parent / "cache")])
+    main()
+    both = passages(export, "reference+RAG")
+    assert both.keys() == {"1", "2", "3"}
+    assert both["2"] == ["fox", "owl"], "the relevant one, then what was retrieved"
