@@ -110,7 +110,7 @@ def _agreement(agreement: Sequence[CriterionAgreement]) -> Section:
         ]
         for each in agreement
     ]
-    heads = ["criterion", "items", "percent", "most agree", "Fleiss' kappa", "over", "Krippendorff's α"]
+    heads = ["criterion", "items", "equal pairs", "most agree", "Fleiss' kappa", "over", "Krippendorff's α"]
     return Section("Agreement of people, with 95% intervals", heads, rows)
 
 
