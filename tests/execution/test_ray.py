@@ -5,14 +5,19 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pydantic import ValidationError
 
 from generator.common.concurrency import one_by_one
 from generator.corpora.library import Library
+from generator.errors import RunError
+from generator.execution.ray.cluster import Cluster, as_run_error
 from generator.execution.ray.executor import RaySettings
 from generator.retrievers.hybrid import HybridSettings
 from generator.schema import Document
@@ -206,6 +211,31 @@ def test_a_missing_cluster_or_gpu_is_one_line(change: str, words: str, tmp_path:
     assert ended.code == 2
     assert ended.error.startswith(f"{change}: ") and words in ended.error
     assert not place.run_dir.exists(), "nothing is begun before all is there"
+
+
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "127.0.0.1", "local"])
+def test_an_address_is_that_of_a_head_node(address: str) -> None:
+    with pytest.raises(ValidationError, match="HOST:PORT"):
+        RaySettings(workers=1, address=address, cpus=1, gpus=0)
+
+
+def test_a_server_that_is_no_head_node_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For instance Ray's own dashboard, a port beside."""
+    silent = SimpleNamespace(init=lambda **_: threading.Event().wait())
+    monkeypatch.setattr("generator.execution.ray.cluster._import_ray", lambda local: silent)
+    monkeypatch.setattr("generator.execution.ray.cluster._ANSWER_S", 0.1)
+    with OpenAIServer() as server:
+        address = f"127.0.0.1:{server.port}"
+        with pytest.raises(RunError, match=f"executor.address={address}: no Ray cluster"):
+            Cluster(address, 1, 1, 0)
+
+
+@installed
+def test_a_package_that_a_node_lacks_is_named() -> None:
+    from ray.exceptions import RayError
+
+    with pytest.raises(RunError, match=r"No module named 'my_parts'.*on every node"), as_run_error():
+        raise RayError("The actor died in its creation\n  File ...\nModuleNotFoundError: No module named 'my_parts'")
 
 
 def test_without_the_extra_its_name_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

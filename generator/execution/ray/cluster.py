@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import re
 import socket
 import warnings
 from collections.abc import Iterator
@@ -17,8 +18,8 @@ from generator.errors import GroundedDialogsError, RunError, describe
 # Object store of a cluster that is started here: rows are small, and Ray's default is a third of the memory.
 _OBJECT_STORE_BYTES = 512 << 20
 _LOOPBACK = "127.0.0.1"
-# Time limit for a connection to a cluster's address: Ray itself would try for minutes.
-_CONNECT_S = 5.0
+# Time limits for a connection to a cluster's address, and for an answer there: Ray itself would try for many minutes.
+_CONNECT_S, _ANSWER_S = 5.0, 60.0
 # Consecutive deaths of workers at their start: enough for each of a few workers to die once.
 _DEATHS_AT_START = 10
 
@@ -48,7 +49,9 @@ class Cluster:
         self._connected, self._closing = Event(), Event()
         self._thread = Thread(target=self._hold, daemon=True)
         self._thread.start()
-        self._connected.wait()
+        with _silence_stderr():
+            if not self._connected.wait(_ANSWER_S if address else None):
+                self._failure = TimeoutError(f"no answer as a head node gives it in {_ANSWER_S:g} s")
         if self._failure:
             where = "no Ray cluster at this address" if address else "can't start a Ray cluster on this machine"
             why = describe(self._failure)
@@ -82,12 +85,11 @@ class Cluster:
             if self._address not in (None, "auto"):
                 host, _, port = self._address.rpartition(":")
                 socket.create_connection((host, int(port)), _CONNECT_S).close()
-            with _silence_stderr():
-                self.ray.init(
-                    **({"address": self._address} if self._address else start),
-                    log_to_driver=False,
-                    logging_level=logging.CRITICAL,
-                )
+            self.ray.init(
+                **({"address": self._address} if self._address else start),
+                log_to_driver=False,
+                logging_level=logging.CRITICAL,
+            )
         except Exception as error:  # Ray raises errors of many kinds, from ConnectionError to ValueError
             self._failure = error
             return
@@ -141,7 +143,10 @@ def _silence_stderr() -> Iterator[None]:
 
 @contextmanager
 def as_run_error() -> Iterator[None]:
-    """Raise Ray's errors about its cluster as a RunError; an exception in a worker is a bug, and passes unchanged."""
+    """Raise Ray's errors about its cluster, and modules that a node lacks, as a RunError.
+
+    Another exception in a worker is a bug, and passes unchanged.
+    """
     from ray.exceptions import RayError, RayTaskError
 
     try:
@@ -149,6 +154,11 @@ def as_run_error() -> Iterator[None]:
     except GroundedDialogsError:
         raise
     except RayError as error:
+        if missing := re.search(r"(?:ModuleNotFound|Import)Error: (.+)", str(error)):
+            raise RunError(
+                f"executor=ray: a process on the cluster can't import this program or a package of the run "
+                f"({missing[1]}); install the same packages on every node"
+            ) from error
         if isinstance(error, RayTaskError):
             raise
         raise RunError(f"executor=ray: {describe(error)}; the same command continues the run") from error

@@ -7,13 +7,14 @@ local run. Ray replaces workers that die, and their dialogs are generated again.
 import asyncio
 import os
 import pickle
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from generator.common.concurrency import Piece, Wanted, in_order, one_by_one
 from generator.common.console import note
@@ -48,6 +49,13 @@ class RaySettings(ExecutorSettings):
     )
     cpus: float = Field(gt=0, description="CPUs that Ray reserves for each worker.")
     gpus: float = Field(ge=0, description="GPUs that Ray reserves for each worker, as `retriever=dense` needs.")
+
+    @field_validator("address")
+    @classmethod
+    def _is_of_a_head_node(cls, address: str | None) -> str | None:
+        if address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d{1,5}", address):
+            raise ValueError("give HOST:PORT of the head node, such as 10.0.0.1:6379 (no ray://), or auto")
+        return address
 
     @contextmanager
     def open(self) -> Iterator["RayExecutor"]:
