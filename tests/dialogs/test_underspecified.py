@@ -131,6 +131,16 @@ def test_an_underspecified_turn_is_resolved_by_the_next() -> None:
     assert "Pool: A lost season ticket" in task(model.prompts("ask")[1])
 
 
+def test_the_answer_to_who_resolves_may_say_a_sentence_of_the_hedge() -> None:
+    sentence = "At the pool, a lost season ticket is replaced for nine crowns."
+    hedges = f"On the ferry it costs twelve crowns. {sentence} Which one do you mean?"
+    model = Scripted(
+        ask=[QUESTION, {"question": "The one for the pool, please."}],
+        answer=[{"answer": hedges}, {"answer": sentence, "consistent": True}],
+    )
+    assert write(model, shelf([POOL]), [unclear(), resolving()]).turns[1].answer == sentence
+
+
 def test_who_resolves_need_not_move_on_to_another_passage() -> None:
     model = Scripted(
         ask=[QUESTION, {"question": "The one for the pool, please."}],

@@ -81,9 +81,11 @@ def find_answer_fault(
         return "answers nothing: give the year"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
-    if _repeats(told, question, history):
+    # Where an answer had several things to tell of, the one that was meant is told again.
+    answered = [turn for turn in history if turn.answerability != "underspecified"]
+    if _repeats(told, question, answered):
         return "repeats an earlier answer"
-    if (again := _find_sentence_again(told, history)) is not None:
+    if (again := _find_sentence_again(told, answered)) is not None:
         return f"repeats a sentence: write “{again}”" if again else "repeats a sentence"
     least = 1 if any(map(str.isdigit, told)) else LEAST_SAID
     if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)], least):
