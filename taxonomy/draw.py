@@ -168,8 +168,8 @@ def _leave_room(aims: list[Facet | None], answerable: Facet | None) -> None:
             free = next((i for i in places if not is_open(i)), None)
             if free is not None:
                 aims[place], aims[free] = aims[free], aims[place]
-            elif answerable:
-                aims[place] = answerable
+            else:
+                aims[place] = answerable  # None says the same, where a mix has no such turns
 
 
 def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[int], number: int) -> set[int]:

@@ -288,7 +288,7 @@ class Target(QuestionType):
         return Planned(
             question_type=self.name,
             multi_turn_type=self.multi_turn.name if self.multi_turn else None,
-            answerability=cast(Answerability, self.aim.name) if self.aim else None,
+            answerability=cast(Answerability, self.expected),
             standalone=self.standalone,
             new_topic=self.new_topic,
         )

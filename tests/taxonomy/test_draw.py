@@ -90,7 +90,9 @@ def test_the_plan_has_the_shares_of_the_paper() -> None:
         assert all(target.standalone for target in dialog[1:] if target.form)
 
 
-@pytest.mark.parametrize(("share", "turns", "made"), [(0.5, 8, 0.5), (0.4, 5, 0.4), (0.7, 4, 0.5), (0.5, 1, 0)])
+@pytest.mark.parametrize(
+    ("share", "turns", "made"), [(0.5, 8, 0.5), (0.4, 5, 0.4), (0.7, 4, 0.5), (0.5, 1, 0), (1, 4, 0.5)]
+)
 def test_each_underspecified_turn_is_resolved_in_any_mix(share: float, turns: int, made: float) -> None:
     planned = dialogs(mtrag(answerability={"answerable": 1 - share, "underspecified": share}), 100, turns)
     unclear = [[isinstance(kind, Target) and kind.form is not None for kind in dialog] for dialog in planned]
@@ -100,6 +102,15 @@ def test_each_underspecified_turn_is_resolved_in_any_mix(share: float, turns: in
         assert follow == is_unclear
         assert not any(one and other for one, other in itertools.pairwise(is_unclear))
         assert not any(kind.checks for kind, is_open in zip(dialog, is_unclear, strict=True) if is_open), "it may ask"
+
+
+def test_requests_that_cannot_be_answered_are_planned_so() -> None:
+    made = [
+        target.planned() for dialog in plans(load(build_choice("taxonomy", "uaeval4rag")), 40, 2) for target in dialog
+    ]
+    labels = {(plan.question_type, plan.answerability) for plan in made}
+    assert {label for name, label in labels if name not in ("underspecified", "non-question")} == {"unanswerable"}
+    assert {("underspecified", "underspecified"), ("non-question", "answerable")} <= labels
 
 
 def test_shipped_mixes_give_the_plans_of_the_runs_that_we_published() -> None:
