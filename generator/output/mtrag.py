@@ -37,8 +37,8 @@ class MtragExport(Record):
     contexts: Annotated[Contexts, Operational] = Field(
         default="relevant",
         description="Passages of a generation task: `relevant`, as published, whose number tells unanswerable "
-        "questions, which have none, and often underspecified ones; `retrieved`: what else the search found, too, as "
-        "many for every task.",
+        "questions, most of which have none, and often underspecified ones; `retrieved`: what else the search found, "
+        "too, as many for every task.",
     )
 
     tasks: Annotated[Tasks, Operational] = Field(
