@@ -39,6 +39,8 @@ WordList = Literal[
     "anywhere",  # tells no two topics apart
     "first_person",
     "courtesy",
+    "preposition",
+    "clause",  # a clause that depends on another begins with one
     "weekday",  # another one makes an answer wrong
 ]
 PatternName = Literal[
@@ -82,6 +84,10 @@ PatternName = Literal[
     "refers_within",  # unless the text up to there ends with a pronoun for what it names itself
     "plural",  # a noun of several
     "person",  # a noun that may be a person
+    "participle",  # behind “is” or “has”
+    "particle",  # of a verb, between which and the verb a pronoun stands (“set it up”)
+    "unowned",  # a noun before “of” that belongs to nothing (“the city of Lima”)
+    "place",  # is or tells of a place
     "asks_back",  # with a question mark
     "asks_to_tell",  # without one
     "offers",  # asks nothing back, though it looks so
