@@ -127,10 +127,13 @@ def find_code(text: str) -> Iterator[tuple[int, int]]:
 def prose(text: str) -> tuple[tuple[int, int], ...]:
     """Return the spans of the sentences of `text` that are neither code nor in a list of sources; else of all."""
     code, spans = [(0, 0), *find_code(text)], sentences(text)
+    line = before = 0  # where the line of the sentence before began, and that sentence: a line may be all of a book
 
     def is_prose(start: int, end: int) -> bool:
+        nonlocal line, before
+        line, before = max(line, text.rfind("\n", before, start) + 1), start
         in_code = start < code[bisect_right(code, start, key=itemgetter(0)) - 1][1]
-        cites = _SOURCE_LINE.match(text, text.rfind("\n", 0, start) + 1) or _SOURCE.search(text, start, end)
+        cites = _SOURCE_LINE.match(text, line) or _SOURCE.search(text, start, end)
         return not (in_code or cites)
 
     return tuple(span for span in spans if is_prose(*span)) or spans
