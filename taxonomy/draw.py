@@ -134,14 +134,16 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     standalone = _standalone(taxonomy, seed, index, links, unclear)
     forms = _draw_forms(aims, unclear, index, f"{seed}/form")
     non_question = next((share.type for share in taxonomy.later if share.type.name == NON_QUESTION), None)
+    own = {"checks": (), "reply": None, "answerability": "answerable"}  # their form and what they resolve tell
     asks_nothing = resolving | {place for place, aim in enumerate(aims) if _is_courtesy(aim)}
     return tuple(
         # Not validated again: a type may be shown without the examples that its file must have.
         Target.model_construct(
             **dict(non_question if non_question and place in asks_nothing else type_)
-            | ({"checks": (), "reply": None} if place in resolving | unclear else {}),  # they have their own
+            | (own if place in resolving | unclear else {}),
             multi_turn=link,
-            aim=aim,
+            # What has a reply of its own can't be answered, whatever the share.
+            aim=aim if not type_.reply or place in unclear | asks_nothing else None,
             standalone=alone,
             form=forms.get(place),
         )

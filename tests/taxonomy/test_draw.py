@@ -113,6 +113,16 @@ def test_requests_that_cannot_be_answered_are_planned_so() -> None:
     assert {("underspecified", "underspecified"), ("non-question", "answerable")} <= labels
 
 
+def test_such_a_request_is_planned_so_in_any_mix() -> None:
+    later = {"modality-limited": 0.5, "factoid": 0.5}
+    shares = {"answerable": 0.3, "partial": 0.4, "underspecified": 0.3}
+    made = [target for dialog in plans(mtrag(later=later, answerability=shares), 60, 6) for target in dialog]
+    assert {target.planned().answerability for target in made if target.reply} == {"unanswerable"}
+    assert not any(target.aim for target in made if target.reply)
+    resolving = [target for target in made if target.resolves and target.name == "modality-limited"]
+    assert resolving and all(target.expected in shares for target in resolving)
+
+
 def test_shipped_mixes_give_the_plans_of_the_runs_that_we_published() -> None:
     def names(name: str) -> list[list[str]]:
         return [[t.name for t in each] for each in dialogs(load(build_choice("taxonomy", name)), 40, 6, seed=7)]
