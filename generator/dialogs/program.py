@@ -110,7 +110,7 @@ class Program(dspy.Module):
 
 @dataclass(frozen=True)
 class Options:
-    """What of Algorithms 1 and 2 is used.
+    """The parts of Algorithms 1 and 2 that are used.
 
     Attributes:
         planned: turns are planned in all of mtRAG's dimensions (`taxonomy.Target`), not by their types alone.
