@@ -89,10 +89,12 @@ class Words:
             return False
         if before in ("be", "been", "being") or (before in _HAVE and begun in ("a", "an")):  # “had a cold”
             return False
-        # “Bank of China”, but “the CEO of IBM”
+        # “Bank of China”, but “the CEO of IBM”; “Kermit the Frog”, “Dancing with the Stars”
         of = before == "of" and not self.said[first - 2][0].isupper()
         joined = of or (before in self.leads and before != "of")
-        if first > 1 and (of or capital) and self.is_capital(first - 1 - joined):
+        article = begun in ARTICLES and not joined
+        titled = begun in ARTICLES and first + 1 < len(self.said) and self.is_capital(first + 1)
+        if first > 1 + joined and (of or capital or article or titled) and self.is_capital(first - 1 - joined):
             return False
         if begun in ARTICLES:
             return True
@@ -114,7 +116,9 @@ class Words:
         if before in _BE:
             return self._precedes_predicate(first, last) and (not follows or self._is_alone(first, last, told))
         if before in self.auxiliary - _HAVE or (before in _HAVE and follows and self.tells[last]):
-            return self._precedes_verb(last, base=before not in _HAVE) and self._is_alone(first, last, told)
+            base = before not in _HAVE
+            is_noun = base and re.search(r"[^su]s$", follows)  # “the comic series”
+            return not is_noun and self._precedes_verb(last, base) and self._is_alone(first, last, told)
         if before in self.clause and follows not in self.auxiliary:  # “if the pump fails”
             return follows.endswith("s") and self._precedes_verb(last, base=True) and self._is_alone(first, last, told)
         return not follows or before in self.clause or not (self.tells[last] or follows in _GOES_ON)
@@ -167,6 +171,8 @@ class Words:
         name = " ".join(inside[article:])
         if follows in self.leads and f" {name} {follows} {self.word(last + 1)} " in known:
             return False  # a part of a longer one
+        if before not in self.leads | self.auxiliary and f" {before} {' '.join(inside)} {follows} " in known:
+            return False  # asked of another thing before, it may hold the verb: “What does hiring a bench cost at …”
         return f" {name} " in known and bool(content_of(self.text) - content_of(phrase))
 
     def _is_alone(self, first: int, last: int, told: "Words") -> bool:
