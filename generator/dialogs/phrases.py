@@ -15,6 +15,7 @@ _QUANTIFIERS = {"each", "every", "some", "any"}
 _VERBS = {"be", "do", "have", "happen", "last", "mean"}  # that carry no content
 _BEFORE_BARE = set("of about against during with without like".split())  # a noun behind others may be none: “in person”
 _JOINS = set("and as between like or than".split())
+_NOT_BEFORE = ARTICLES | _JOINS | {"all", "both"}
 # Behind a noun, these go on with it (“the water that …”), or it was none (“How do I open a …”).
 _GOES_ON = _JOINS | set(
     "behind of that where which who whose why i you we they he she it a an the my your our his its their".split()
@@ -85,7 +86,7 @@ class Words:
     def begins(self, first: int) -> bool:
         """Return true if a phrase may begin there."""
         before, begun, capital = self.spoken[first - 1], self.said[first][0], self.is_capital(first)
-        if not re.search(r"[\w,’'] $", self.text[: self.said[first].start()]) or before in ARTICLES | _JOINS:
+        if not re.search(r"[\w,’'] $", self.text[: self.said[first].start()]) or before in _NOT_BEFORE:
             return False
         if before in ("be", "been", "being") or (before in _HAVE and begun in ("a", "an")):  # “had a cold”
             return False

@@ -28,7 +28,6 @@ _OWNED = re.compile(
 _PLACE = re.compile(
     r"\b((?:come|drive|fly|go|get|move|relocate|return|travel|walk)\w* (?=to )|(?=in |at ))(?:in|at|to) $"
 )
-_PERSONAL = re.compile(r"\b(?:s?he|him|his|hers?|born|die[ds]?|marri\w+|wife|husband|parents|who (?:is|was))\b", re.I)
 # Each as subject, as object, and before what is owned.
 _IT, _THEY, _HE, _SHE = ("it", "it", "its"), ("they", "them", "their"), ("he", "him", "his"), ("she", "her", "her")
 
@@ -86,7 +85,7 @@ def put_pronoun(question: str, start: int, end: int, told: str) -> str:
             return question if begins.endswith("there ") else f"{begins}{place[1]}there{after}"
         if is_name or follows == "at":
             return question
-    auxiliary, prepositions = language.listed("auxiliary"), language.listed("preposition")
+    auxiliary, prepositions = language.listed("auxiliary") - {"won"}, language.listed("preposition")
     if follows in _HAVE:
         is_subject = any(language.matches("participle", word) for word in goes_on)
     else:
@@ -152,14 +151,9 @@ def _find_genders(name: str, told: str) -> set[tuple[str, str, str]]:
 
 
 def _is_thing(name: str, text: str) -> bool:
-    """Return true if a name can't be a person's: “IBM”, “in Norway”, “Docker is a platform”.
-
-    A name of one word isn't, where nothing speaks of a person.
-    """
+    """Return true if a name can't be a person's: “IBM”, “in Norway”, “Docker is a platform”."""
     language, escaped = dialog_language(), re.escape(name)
-    full = (match[1] for match in re.finditer(rf"\b([A-Z][a-z]+) {escaped}\b", text) if content_of(match[1]))
-    nobody = " " not in name and not _PERSONAL.search(text) and not any(full)
-    if nobody or name.isupper() or re.search(r"\d", name):
+    if name.isupper() or re.search(r"\d", name):
         return True
     if re.search(rf"\b(?:[Ii]n|[Aa]t|within|across|into|inside|using|via) {escaped}\b(?! ?['’]| [A-Z])", text):
         return True
