@@ -82,7 +82,7 @@ def _write_dialogs(settings: Settings, corpus: DialogCorpus, folder: Path) -> Hu
     read = counted(corpus.dialogs(), "reading dialogs")
     pool = PassagePool(dialog for dialog in read if isinstance(dialog, Dialog))
     with atomic_write(folder / "dialogs.jsonl") as file:
-        for dialog in counted(corpus.readable(corpus.dialogs(), skipped.append), "ranking evidence, dialogs"):
+        for dialog in counted(corpus.readable(corpus.dialogs(), skipped.append), "ranking the evidence of dialogs"):
             if dialog.id in ids:
                 raise CorpusError(
                     f"corpus.path: two dialogs have the id {dialog.id!r}; remove one, or name one of the "

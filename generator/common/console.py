@@ -39,7 +39,7 @@ def note(text: str) -> None:
 
 
 def paced() -> Callable[[str], None]:
-    """Return a `note` for how far long work is: it prints a line after five seconds, and one in five seconds then."""
+    """Return a function that notes how far long work is: at most every five seconds, and first after five."""
     due = time.monotonic() + PACE_S
 
     def tell(text: str) -> None:
@@ -52,7 +52,7 @@ def paced() -> Callable[[str], None]:
 
 
 def counted(items: Iterable[T], told: str) -> Iterator[T]:
-    """Yield items, and tell at that pace how many there were so far, as `told: 1200`."""
+    """Yield items, and note every five seconds how many there were so far, as `told: 1200`."""
     tell = paced()
     for number, item in enumerate(items, start=1):
         tell(f"{told}: {number}")

@@ -53,7 +53,7 @@ class Words:
     def __init__(self, text: str) -> None:
         self.language = language = dialog_language()
         self.text, self.said, self.spoken = text, list(_WORD.finditer(text)), spoken(text)
-        self.clause, self.auxiliary = language.listed("clause"), language.listed("auxiliary") - {"won"}
+        self.clause, self.auxiliary = language.listed("clause"), language.listed("auxiliary") - {"won"}  # of “won't”
         self.leads = language.listed("preposition") | self.clause
         empty = self.leads | _ADVERBS | _QUANTIFIERS
         self.tells = [word not in empty and bool(content_of(word)) for word in self.spoken]

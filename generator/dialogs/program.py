@@ -180,8 +180,8 @@ class DialogProgram(Program):
             asker: who asks.
         """
         settled = 0  # passages of a topic that was left
-        # Turns that were planned not to stand alone, and do. In plain words a model writes them as it likes, so that
-        # each one ahead may as well be made up for before.
+        # `owed` counts turns that were planned to lean on the dialog and don't: later questions lean in their place. In
+        # plain words a model doesn't follow that plan, so the planned turns ahead are owed from the start.
         leaning = [
             isinstance(each, Target) and each.standalone is False and each.part_taken_up not in ("question", "answer")
             for each in question_types

@@ -85,7 +85,7 @@ def put_pronoun(question: str, start: int, end: int, told: str) -> str:
             return question if begins.endswith("there ") else f"{begins}{place[1]}there{after}"
         if is_name or follows == "at":
             return question
-    auxiliary, prepositions = language.listed("auxiliary") - {"won"}, language.listed("preposition")
+    auxiliary, prepositions = Words(question).auxiliary, language.listed("preposition")
     if follows in _HAVE:
         is_subject = any(language.matches("participle", word) for word in goes_on)
     else:

@@ -38,7 +38,7 @@ def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> None:
     tally, guesses, example = Tally(), GuessTally(), None
     with ExitStack() as stack:
         files = {split: stack.enter_context(_SplitWriter(folder / f"{split}.parquet")) for split in get_args(Split)}
-        for dialog in counted(dialogs, "writing the dataset, dialogs"):
+        for dialog in counted(dialogs, "writing dialogs to the dataset"):
             tally.add(dialog)
             guesses.add(dialog, kept_turns(dialog, info.filter))
             for row in rows(dialog, info.filter):
