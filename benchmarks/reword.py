@@ -40,7 +40,7 @@ async def reword_dialog(dialog: Dialog, reword: Reword, counts: Counter[str]) ->
         question_type = read_types().get(turn.question_type)
         owed += bool(turns and turn.planned and turn.planned.standalone is False)
         if question_type is not None and "clarification" not in (turn.multi_turn_type or ""):
-            asked, query = turn.clean_query or turn.query, turn.retrieval_query
+            asked, query = turn.meant, turn.retrieval_query
             alone = await reword.acall(asked, documents, turns, question_type)
             said = refer(alone, documents, turns, question_type, reword.repetition) if turns and owed else alone
             typed = turn.query if said == asked else asker.type_out(said, turn.turn)

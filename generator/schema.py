@@ -328,6 +328,11 @@ class Turn(Record):
     verdicts: tuple[Verdict, ...] = ()
     usage: Cost = Cost()
 
+    @property
+    def meant(self) -> str:
+        """The question without the slips of whoever typed it."""
+        return self.clean_query or self.query
+
 
 class Dialog(Record):
     """A finished dialog.

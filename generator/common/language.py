@@ -66,6 +66,11 @@ PatternName = Literal[
     "asks_number",
     "asks_year",
     "year",
+    "date",  # with a year that counts nothing
+    "asks_reason",
+    "reason",
+    "asks_difference",
+    "alike",  # says what two have in common, and no more
     "and_half",  # behind a number
     "hour",  # behind a number that may be a full hour and counts nothing (9 daily)
     "spoken_time",  # with the hour as one of the groups sharp, past, half and to

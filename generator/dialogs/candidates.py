@@ -159,7 +159,7 @@ def rate_question(question: str, documents: Documents, history: Sequence[Turn], 
     texts = [passage.titled for passage in documents.passages]
     about = set[str]().union(*(term_keys(text) for text in ([focus] if focus else texts)))
     titles = set[str]().union(*(term_keys(passage.title) for passage in documents.passages))
-    known = max((len(keys & term_keys(turn.query)) for turn in history), default=0) / max(1, len(keys))
+    known = max((len(keys & term_keys(turn.meant)) for turn in history), default=0) / max(1, len(keys))
     shares = (
         coverage(question, [*texts, *said_in(history)]),
         min(1, len(keys & about) / (1 if history else 2)),
@@ -187,9 +187,9 @@ async def rate_answer(
         judged += _WORTH.get(verdict.label, 0) + (verdict.score or 0) / (judge.best or 1)
     evidence = [each.text for each in turn.evidence]
     shares = (
-        coverage(turn.answer, [turn.query, *(passage.titled for passage in passages)]),
+        coverage(turn.answer, [turn.meant, *(passage.titled for passage in passages)]),
         support_of(passages, history, turn).share,
-        coverage(turn.query, [turn.answer, *evidence]),
+        coverage(turn.meant, [turn.answer, *evidence]),
         min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / len(words(turn.answer))),
     )
     return fmean(shares) + judged

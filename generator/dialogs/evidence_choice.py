@@ -38,7 +38,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     """
     if languages().differ or refuses_unread(turn):  # no words can be compared, or nothing is claimed
         return turn
-    said, told = list_said(turn.query, history, documents.passages), list_whole(documents.passages)
+    said, told = list_said(turn.meant, history, documents.passages), list_whole(documents.passages)
     cited = tuple(each for each in turn.evidence if each.text in told)
 
     def measure(evidence: Sequence[Evidence]) -> Support:
@@ -49,7 +49,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
 
     if not rate(cited)[0]:
         texts = [text if (text := p.text[start:end]) in told else "" for p, start, end in documents.spans]
-        ranked = rank_sentences(texts, turn.answer, turn.query)[:SHOWN]
+        ranked = rank_sentences(texts, turn.answer, turn.meant)[:SHOWN]
         shown = [place + 1 for place in ranked]
         if not cited and (telling := find_telling(texts, ranked, turn.answer, said)) is not None:
             cited = documents.evidence([telling + 1])
@@ -75,7 +75,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
                 others += [documents.evidence([number]) for number in shown]
             joined = (tuple(dict.fromkeys((*chosen, *more))) for more in others)
             cited = max(cited, chosen, *joined, best, key=rate)
-    return turn.model_copy(update={"evidence": drop_needless(cited, turn.answer, turn.query, measure)})
+    return turn.model_copy(update={"evidence": drop_needless(cited, turn.answer, turn.meant, measure)})
 
 
 def list_whole(passages: Sequence[Passage]) -> set[str]:

@@ -17,7 +17,6 @@ from generator.dialogs.query import Rewrite, form_query, search
 from generator.dialogs.referring import refer
 from generator.dialogs.steps import answering
 from generator.dialogs.underspecified import Underspecified
-from generator.dialogs.users import note_clean
 from generator.errors import Rejected
 from generator.schema import Passage, QueryForm, Retriever, Split, Turn
 from taxonomy import Target
@@ -101,8 +100,8 @@ class MultiDocumentDialog(DialogProgram):
             raise Rejected("retrieve", fault, question)
         answer = self.unanswered if question_type.reply else self.answer
         with answering(typed):
-            turn = await answer.acall(passages, history, typed, question_type, search_query, hits)
-        return note_clean(turn, question), passages  # lines 5 and 16
+            turn = await answer.acall(passages, history, typed, question_type, search_query, hits, question)
+        return turn, passages  # lines 5 and 16
 
     async def form_query(self, task: TurnTask, question: str) -> str:
         """Return the search query. A question that was asked to stand alone isn't rewritten.

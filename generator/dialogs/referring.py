@@ -47,7 +47,7 @@ def refer(
     if takes_up or question_type.reply or languages() != IN_ENGLISH or refers_back(question):
         return question
     last = history[-1]
-    asked = last.clean_query or last.query
+    asked = last.meant
     told = " ".join([asked, last.answer, *(each.text for each in last.evidence)])
     said = (put_pronoun(question, *place, told) for place in find_named(question, f"{asked} {last.answer}"))
     sound = (each for each in said if refers_back(each))

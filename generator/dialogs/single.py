@@ -6,7 +6,6 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.live import tell
 from generator.dialogs.program import USUAL, DialogProgram, Options, TurnTask
 from generator.dialogs.steps import answering
-from generator.dialogs.users import note_clean
 from generator.schema import Passage, Turn
 
 
@@ -28,5 +27,5 @@ class SingleDocumentDialog(DialogProgram):
         tell("question", task.number, typed, question_type.name)
         answer = self.unanswered if question_type.reply else self.answer
         with answering(typed):
-            turn = await answer.acall(passages, task.history, typed, question_type)  # line 4
-        return note_clean(turn, question), passages
+            turn = await answer.acall(passages, task.history, typed, question_type, meant=question)  # line 4
+        return turn, passages

@@ -204,6 +204,7 @@ class Answer(dspy.Module):
         question_type: QuestionType,
         retrieval_query: str = "",
         hits: Sequence[Hit] = (),
+        meant: str = "",
     ) -> Turn:
         """Return the finished turn, with `retrieval_query` and `hits` as given.
 
@@ -211,11 +212,15 @@ class Answer(dspy.Module):
         candidates, within three attempts. Each attempt after the first is told why the others were refused. An answer
         that was refused is refused again, whatever the model now says of its consistency.
 
+        Args:
+            meant: the question without slips, which the answer is checked against; empty if it has none.
+
         Raises:
             Rejected: no attempt passes, or, without reasoning, one refuses where the plan wants an answer.
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
         inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
+        meant = meant or question
         plain = TEXT in self.predict.signature.output_fields
 
         async def draw(attempt: Attempt) -> Turn:
@@ -226,19 +231,19 @@ class Answer(dspy.Module):
             check_language(answer)
             if same := next((each for each in attempt.refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
-            answerability = measure_answerability(question, answer, prediction.answerability)
+            answerability = measure_answerability(meant, answer, prediction.answerability)
             unknown = answerability == "answerable" and not prediction.known
-            fault = find_answer_fault(answer, question, history, passages)
+            fault = find_answer_fault(answer, meant, history, passages)
             if not fault and question_type.expected in _TOLD and asks_alone(answer):
                 fault = "answers nothing: give an answer, and don't ask back"
             if plain and not fault:
                 refuses = answerability == "unanswerable" != question_type.expected
-                fault = _find_untold_fault(prediction.answer, question, history, passages, refuses)
+                fault = _find_untold_fault(prediction.answer, meant, history, passages, refuses)
             if fault or unknown or not prediction.consistent:
                 reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)
                 raise Refused("answer", reason, prediction.answer, remedy or own)
-            return Turn(
+            turn = Turn(
                 turn=number,
                 query=question,
                 question_type=question_type.name,
@@ -252,6 +257,7 @@ class Answer(dspy.Module):
                 consistent=prediction.consistent,
                 evidence=documents.evidence(prediction.evidence),
             )
+            return note_clean(turn, meant)
 
         async def rate(turn: Turn) -> tuple[str, float]:
             # No judge finds fault with a refusal, so that it would beat the answer that the question was asked for.

@@ -12,6 +12,7 @@ from generator.dialogs.checks.requests import find_reply_fault
 from generator.dialogs.language_checks import check_language
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import REJECTED, quote_unknown
+from generator.dialogs.users import note_clean
 from generator.schema import Hit, Passage, Turn
 from taxonomy import QuestionType
 
@@ -46,8 +47,9 @@ class Unanswered(dspy.Module):
         question_type: QuestionType,
         retrieval_query: str = "",
         hits: Sequence[Hit] = (),
+        meant: str = "",
     ) -> Turn:
-        """Return the finished turn, unanswerable until it is measured.
+        """Return the finished turn, unanswerable until it is measured; see `Answer` for `meant`.
 
         Raises:
             Rejected: three replies in a row fail the checks of the kind.
@@ -79,7 +81,7 @@ class Unanswered(dspy.Module):
             return prediction
 
         prediction = await draw_best(1, "answer", number, draw)
-        return Turn(
+        turn = Turn(
             turn=number,
             query=question,
             question_type=question_type.name,
@@ -93,3 +95,4 @@ class Unanswered(dspy.Module):
             consistent=True,
             evidence=documents.evidence(prediction.evidence),
         )
+        return note_clean(turn, meant or question)

@@ -196,7 +196,7 @@ class GroundingJudge(ComputingJudge):
         shown = {p.id for p in passages}
         # An earlier answer that rests on these passages adds only what it made up.
         own = [t for t in history if not t.evidence or not shown.issuperset(e.passage_id for e in t.evidence)]
-        said = [*(t.query for t in history), *(t.answer for t in own), turn.query]
+        said = [*(t.meant for t in history), *(t.answer for t in own), turn.meant]
         verdict = self.judge_answer(turn.answer, passages, said)
         if (
             verdict.label == "incorrect"

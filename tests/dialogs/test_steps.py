@@ -270,6 +270,14 @@ def test_an_inconsistent_answer_stays_so_in_the_same_words() -> None:
     assert (caught.value.reason, caught.value.text) == ("inconsistent by its own check", "Blue.")
 
 
+def test_an_answer_is_checked_against_the_question_without_its_slips() -> None:
+    typed, meant = "how mich is the trma", "How much is the tram?"
+    model = Scripted(answer=[{"answer": "You pay at the counter."}, {"answer": "The tram runs for 12 crowns."}])
+    turn: Turn = model.run(lambda: Answer().acall((TRAM, BUS), (), typed, KINDS["direct"], meant=meant))
+    assert (turn.answer, turn.query, turn.clean_query) == ("The tram runs for 12 crowns.", typed, meant)
+    assert typed in task(model.prompts("answer")[0]), "the model reads what was typed"
+
+
 # --- without reasoning
 
 UNTOLD = "I don't have information on who drives it."

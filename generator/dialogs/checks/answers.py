@@ -74,11 +74,8 @@ def find_answer_fault(
     if dialog_language().matches("unfinished", answer):
         return "ends in the middle of a sentence"
     told = drop_refusals(answer)  # what isn't known may be said twice
-    if drop_requests(told) and dialog_language().matches("asks_number", question) and not _gives_number(told):
-        return "answers nothing: give the number"
-    gives_year = dialog_language().matches("year", told)
-    if drop_requests(told) and dialog_language().matches("asks_year", question) and not gives_year:
-        return "answers nothing: give the year"
+    if drop_requests(told) and (missing := _find_missing(answer, told, question)):
+        return f"answers nothing: {missing}"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
     # Where an answer had several things to tell of, the one that was meant is told again.
@@ -127,7 +124,7 @@ def _repeats(told: str, question: str, history: Sequence[Turn]) -> bool:
     others = [content_of(turn.answer) for turn in history] if len(mine) >= _LEAST_STEMS else []
     added = _find_added(told, question)
     words_alone = len(added) >= _LEAST_ADDED and {kind for _, kind in added} == {"word"}
-    again = words_alone and any(added == _find_added(turn.answer, turn.query) for turn in history)
+    again = words_alone and any(added == _find_added(turn.answer, turn.meant) for turn in history)
     return again or any(len(mine & other) >= _REPEATED * len(mine | other) for other in others)
 
 
@@ -160,8 +157,28 @@ def _echoes(answer: str, question: str) -> bool:
     return SequenceMatcher(None, said, asked).ratio() >= _ECHOED
 
 
+def _find_missing(answer: str, told: str, question: str) -> str | None:
+    """Return what to give that a question asks for and its answer lacks, or None.
+
+    Of people's answers to “Why …?” 4 of 36 give no reason in such words, of Qwen 1.5B's 8 of 22.
+    """
+    language = dialog_language()
+    if language.matches("asks_number", question) and not _gives_number(told):
+        return "give the number"
+    if language.matches("asks_year", question) and not language.matches("year", told):
+        return "give the year"
+    if language.matches("asks_reason", question) and not language.matches("reason", told):
+        return "say why"
+    if language.matches("asks_difference", question) and language.matches("alike", answer):
+        return "say what differs"
+    return None
+
+
 def _gives_number(answer: str) -> bool:
-    return dialog_language().matches("quantity", answer) or any(digits_of(words(answer)))
+    """Return True if an answer has a quantity; that of “in 2005” is none."""
+    date = dialog_language().pattern("date")
+    rest = date.sub(" ", answer) if date else answer
+    return dialog_language().matches("quantity", rest) or any(digits_of(words(rest)))
 
 
 def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:

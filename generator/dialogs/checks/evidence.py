@@ -99,7 +99,7 @@ def support_of(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn)
     """Return how far a turn's evidence covers its answer, whoever wrote it."""
     if refuses_unread(turn):
         return Support(True, 1.0, ())
-    return measure_support(turn.answer, list_said(turn.query, history, passages), list_told(turn.evidence, passages))
+    return measure_support(turn.answer, list_said(turn.meant, history, passages), list_told(turn.evidence, passages))
 
 
 def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> str | None:
@@ -134,7 +134,7 @@ def list_said(question: str, history: Sequence[Turn], passages: Sequence[Passage
     """Return what an answer to a question needn't prove: the question, the exchange before it, and titles."""
     return [
         question,
-        *(text for turn in history[-1:] for text in (turn.query, turn.answer)),
+        *(text for turn in history[-1:] for text in (turn.meant, turn.answer)),
         *(p.title for p in passages),
     ]
 

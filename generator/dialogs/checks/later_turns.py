@@ -177,7 +177,7 @@ def leans(turn: Turn) -> bool:
     alone = turn.planned is not None and bool(turn.planned.standalone)
     if alone and turn.retrieval_query in (turn.query, turn.clean_query):
         return False
-    return not dialog_language().listed("pointing") or refers_back(turn.clean_query or turn.query)
+    return not dialog_language().listed("pointing") or refers_back(turn.meant)
 
 
 def points_back(question: str) -> bool:

@@ -164,7 +164,7 @@ def find_fault(
     if any(_tells(text, facts) for text in (question, question[start:end])):
         return "tells what it should ask for"
     # What earlier questions meant, since slips would hide a repetition.
-    history = [t.model_copy(update={"query": t.clean_query}) if t.clean_query else t for t in history]
+    history = [t.model_copy(update={"query": t.meant}) for t in history]
     earlier, rest = [turn.query for turn in history], _cut_beginning(question, question_type)
     if any(repetition.find(text, earlier) is not None for text in (question, rest)):
         return REPEATS
