@@ -102,12 +102,12 @@ class Deduplicator:
         A repeated first question is a duplicate even on another document: the same opening teaches a model little.
         """
         for turn in dialog.turns if len(self._references) else ():
-            for text, least in ((turn.query, _LEAST_QUESTION_WORDS), (turn.answer, _LEAST_ANSWER_WORDS)):
+            for text, least in ((turn.meant, _LEAST_QUESTION_WORDS), (turn.answer, _LEAST_ANSWER_WORDS)):
                 if len(words(text)) >= least and (match := self._references.nearest(text)):
                     return Duplicate(part="contamination", exact=match.exact, text=text, of=match.name)
         if not self._between_dialogs:
             return None
-        whole, first = "\n".join(said_in(dialog.turns)), dialog.turns[0].query
+        whole, first = "\n".join(said_in(dialog.turns)), dialog.turns[0].meant
         if match := self._dialogs.nearest(whole):
             return Duplicate(part="dialog", exact=match.exact, text=whole, of=match.name)
         if match := self._first_questions.nearest(first):
@@ -118,7 +118,7 @@ class Deduplicator:
         """Add a dialog that is kept."""
         if self._between_dialogs:
             self._dialogs.add("\n".join(said_in(dialog.turns)), dialog.id)
-            self._first_questions.add(dialog.turns[0].query, dialog.id)
+            self._first_questions.add(dialog.turns[0].meant, dialog.id)
 
 
 def _read_texts(path: Path) -> Iterator[tuple[str, str]]:

@@ -206,9 +206,9 @@ class RetrievalTask(ExitStack):
 def _standalone(turn: Turn, rewritten: bool) -> str:
     """Return the standalone form of a question; empty if there is none."""
     if rewritten and turn.retrieval_query:
-        return turn.retrieval_query
+        return turn.meant if turn.retrieval_query == turn.query else turn.retrieval_query
     alone = turn.turn == 1 or (turn.planned is not None and turn.planned.standalone is True)
-    return turn.query if alone else ""
+    return turn.meant if alone else ""
 
 
 def _query(name: str, questions: Sequence[str]) -> str:

@@ -140,7 +140,7 @@ class QuestionTypeJudge(ComputingJudge):
         """Classify one turn's question; see `generator.schema.Judge`."""
         if dialog_language().code != "en":
             return self.verdict(UNJUDGED, "knows English only")
-        types = question_types(turn.query)
+        types = question_types(turn.meant)
         explanation = ", ".join(f"{name} {probability:.2f}" for name, probability in types)
         return self.verdict("+".join(name for name, _ in types), explanation, types[0][1])
 

@@ -99,6 +99,15 @@ def test_none_leaves_out_the_comparison_of_dialogs_only(tmp_path: Path) -> None:
     assert after(name="none", against=[test_set]).check(dialog("b", *FERRY)) is not None
 
 
+def test_a_question_of_a_test_set_is_found_behind_slips(tmp_path: Path) -> None:
+    test_set = tmp_path / "test.txt"
+    test_set.write_text(FERRY[0])
+    first, second = dialog("b", *FERRY).turns
+    typed = first.model_copy(update={"query": "whne does teh last fery leave teh old habrour", "clean_query": FERRY[0]})
+    slips = dialog("b", *FERRY).model_copy(update={"turns": (typed, second)})
+    assert after(against=[test_set]).check(slips) is not None
+
+
 def test_near_duplicates_among_many_are_found_and_nothing_else() -> None:
     """Pairs: a dialog of 120 words, then the same with about one word in a hundred changed."""
     rng = random.Random(5)
