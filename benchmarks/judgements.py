@@ -15,13 +15,7 @@ from generator.sets import dialog_set
 # mtRAG's human evaluation, in the folder of data sets.
 RATINGS = "mtrag/evaluations/reference_subset_with_human_evaluations.json"
 # What people rated in a response, from 1 to 4, and how often they preferred it.
-ASKED = {
-    "F": "faithfulness",
-    "A": "appropriateness",
-    "N": "naturalness",
-    "C": "completeness",
-    "win rate": "win-rate",
-}
+ASKED = {"F": "faithfulness", "A": "appropriateness", "N": "naturalness", "C": "completeness", "win rate": "win-rate"}
 STORED = ("RougeL", "Bert-Rec", "Bert-KPrec", "rb_agg", "rl_f", "rb_llm")
 
 

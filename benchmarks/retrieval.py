@@ -27,13 +27,7 @@ from generator.dialogs.query import form_query
 from generator.output.markdown import table
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import QueryForm, Retriever, Turn
-from judges.benchmarks.mtrag.retrieval import (
-    CONCURRENCY,
-    WHOLE,
-    open_library,
-    open_retriever,
-    rank_documents,
-)
+from judges.benchmarks.mtrag.retrieval import CONCURRENCY, WHOLE, open_library, open_retriever, rank_documents
 from judges.benchmarks.mtrag.retrieval_tasks import read_qrels, read_queries
 from judges.metrics.ranking import CUTS, Relevant, mean, measure, to_scores
 

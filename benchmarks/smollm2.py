@@ -69,12 +69,7 @@ def convert(folder: Path) -> Path:
 
 @asynccontextmanager
 async def serve(
-    folder: Path,
-    port: int,
-    gigabytes: str,
-    context: int,
-    max_tokens: int,
-    concurrency: int,
+    folder: Path, port: int, gigabytes: str, context: int, max_tokens: int, concurrency: int
 ) -> AsyncIterator[VllmEndpoint]:
     """Start vLLM on the CPU, whose cache can be reset, and yield the settings that reach it.
 

@@ -27,12 +27,7 @@ _ALGORITHMS: Mapping[Algorithm, str] = {
 
 
 def write_results(
-    settings: Settings,
-    taxonomy: Taxonomy,
-    library: Library,
-    store: Store,
-    skipped: Path,
-    prompt_version: str,
+    settings: Settings, taxonomy: Taxonomy, library: Library, store: Store, skipped: Path, prompt_version: str
 ) -> Summary:
     """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset, export, report.
 

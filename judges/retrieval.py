@@ -77,13 +77,7 @@ def evaluate(cfg: "DictConfig", job: object) -> None:
     else:
         name = str(hydra.runtime.choices["retriever"])
         rows = evaluate_retriever(
-            settings.folder,
-            settings.split,
-            name,
-            retriever,
-            settings.queries,
-            settings.language,
-            settings.cache_dir,
+            settings.folder, settings.split, name, retriever, settings.queries, settings.language, settings.cache_dir
         )
     write_table(settings.output, lambda console: table(rows, settings.format, console))
 

@@ -8,17 +8,7 @@ from taxonomy.criteria import Criteria, Criterion
 from taxonomy.draw import NON_QUESTION, TaskDraw, draw_user, first_type, leave_topic, turn_types
 from taxonomy.files import read_criteria, read_facets, read_scenarios, read_tasks, read_types, read_users
 from taxonomy.item_kind import ItemKind
-from taxonomy.mix import (
-    UNDERSPECIFIED,
-    Mix,
-    ScenarioMix,
-    Share,
-    TaskMix,
-    Taxonomy,
-    Weights,
-    load,
-    load_users,
-)
+from taxonomy.mix import UNDERSPECIFIED, Mix, ScenarioMix, Share, TaskMix, Taxonomy, Weights, load, load_users
 from taxonomy.scenarios import QUESTIONS, Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import Form, FormCheck, QuestionCheck, QuestionType, ReplyCheck, Target

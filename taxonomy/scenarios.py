@@ -92,9 +92,7 @@ class Scenario(ItemKind):
         "no later one names a form) and adds-conditions (each later question adds conditions and repeats none)",
     )
     examples: tuple[ScenarioExample, ...] = Field(
-        min_length=1,
-        max_length=3,
-        description="1 to 3 sets of questions, each with a query where its turn has one",
+        min_length=1, max_length=3, description="1 to 3 sets of questions, each with a query where its turn has one"
     )
 
     @field_validator("turns")

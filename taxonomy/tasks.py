@@ -46,8 +46,7 @@ class Task(ItemKind):
         description="what the writer fixes before the dialog and the last answer must hold, such as a number; or empty",
     )
     mistake: str = Field(
-        default="",
-        description="what the first answer gets wrong on purpose, as the words to look for; or empty",
+        default="", description="what the first answer gets wrong on purpose, as the words to look for; or empty"
     )
     checks: tuple[Check, ...] = Field(default=(), description="what a generated dialog is checked for")
     open_ended: bool = Field(

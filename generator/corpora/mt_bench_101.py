@@ -36,11 +36,7 @@ class MtBench101Corpus(BenchmarkCorpus):
     def _dialog(self, where: str, item: _Item) -> Dialog | SkippedRecord:
         turns = [
             human_turn(
-                number,
-                pair.user,
-                pair.bot,
-                question_type=item.task,
-                multi_turn_type=item.task if number > 1 else None,
+                number, pair.user, pair.bot, question_type=item.task, multi_turn_type=item.task if number > 1 else None
             )
             for number, pair in enumerate(item.history, start=1)
         ]

@@ -27,10 +27,7 @@ PUBLISHED = {
         "multidoc2dial/file/multidoc2dial.zip",
         "sha256:a8051237dd3be50d81c06aca82ed5171716922e35f44bfa5b9c024f090903419",
     ),
-    "doc2dial": (
-        "file/doc2dial_v1.0.1.zip",
-        "sha256:c764d86628431fc1e54819d687a36f1d00b7ee95b8db2b3a7454149673ca4c17",
-    ),
+    "doc2dial": ("file/doc2dial_v1.0.1.zip", "sha256:c764d86628431fc1e54819d687a36f1d00b7ee95b8db2b3a7454149673ca4c17"),
 }
 _DOCUMENTS, _DIALOGS = "doc_data", "dial_data"
 # The word in a dialogue file's name that names its split; `testdev` is a part of the test set.

@@ -160,12 +160,7 @@ class Sizes:
 
 
 def forecast(
-    sizes: Sizes,
-    done: History | None,
-    measured: History | None,
-    measured_sizes: Sizes,
-    wanted: int,
-    most: int,
+    sizes: Sizes, done: History | None, measured: History | None, measured_sizes: Sizes, wanted: int, most: int
 ) -> Forecast:
     """Return what a run will take.
 

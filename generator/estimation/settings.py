@@ -20,8 +20,7 @@ class EstimateSettings(Record):
         "reckoned with; null: those of this run, if it has begun."
     )
     tokens_per_s: Annotated[float | None, Operational] = Field(
-        gt=0,
-        description="Completion tokens a second that the server gives to all calls together; null: as measured.",
+        gt=0, description="Completion tokens a second that the server gives to all calls together; null: as measured."
     )
     calls_per_min: Annotated[float | None, Operational] = Field(
         gt=0, description="Calls a minute, such as a provider's limit; null: no such limit."

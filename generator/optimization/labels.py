@@ -167,9 +167,7 @@ SETS = {
     "squad2": Labelled(squad2, {"unanswerable": "unanswerable", "answerable": "answerable"}, ("answerability",)),
     "clapnq": Labelled(clapnq, {"unanswerable": "unanswerable", "answerable": "answerable"}, ("answerability",)),
     "mtrag": Labelled(
-        mtrag,
-        {"unanswerable": "unanswerable", "partial": "partial", "answerable": "answerable"},
-        ("answerability",),
+        mtrag, {"unanswerable": "unanswerable", "partial": "partial", "answerable": "answerable"}, ("answerability",)
     ),
     # Not labelled, but implied: whether the human answers to these questions say that they don't know.
     "mtrag_idk": Labelled(mtrag, {"answerable": "no", "partial": "partial", "unanswerable": "yes"}, ("idk",)),

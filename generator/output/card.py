@@ -157,11 +157,7 @@ class SplitFile(Record):
 
 
 def render_card(
-    info: Origin,
-    statistics: Statistics,
-    guesses: Sequence[Guess],
-    splits: Mapping[Split, SplitFile],
-    example: Row,
+    info: Origin, statistics: Statistics, guesses: Sequence[Guess], splits: Mapping[Split, SplitFile], example: Row
 ) -> str:
     """Return the text of README.md.
 

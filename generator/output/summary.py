@@ -261,10 +261,6 @@ def _shares(targets: Mapping[str, float], found: Iterable[Portion], stage: str) 
     for name, target in targets.items():
         portion = portions.get(name, Portion(name=name, count=0, share=0))
         shares[name] = Share(
-            type=name,
-            target=round(target, 4),
-            achieved=round(portion.share, 4),
-            stage=stage,
-            turns=portion.count,
+            type=name, target=round(target, 4), achieved=round(portion.share, 4), stage=stage, turns=portion.count
         )
     return shares

@@ -40,9 +40,7 @@ class FinetuneSettings(Record):
         ge=1, description="Words and punctuation marks of a pair's passages, around its evidence; null: all of them."
     )
     held_out: float = Field(
-        gt=0,
-        lt=1,
-        description="Share of the pairs that validate, of other documents; a validation split does instead.",
+        gt=0, lt=1, description="Share of the pairs that validate, of other documents; a validation split does instead."
     )
     seed: int = Field(ge=0, description="Seed of the draw, of the order of pairs, and of the adapter.")
     merged: Annotated[bool, Operational] = Field(

@@ -7,13 +7,7 @@ from generator.common.console import count_noun
 from generator.schema import Record
 from judges.base import UNJUDGED
 from judges.people.annotations import Effort
-from judges.people.measures import (
-    CriterionAgreement,
-    JudgeAgreement,
-    majority_of,
-    measure_agreement,
-    measure_judge,
-)
+from judges.people.measures import CriterionAgreement, JudgeAgreement, majority_of, measure_agreement, measure_judge
 from judges.people.verdicts import Facts, Judged
 
 

@@ -78,8 +78,7 @@ def score_model(rated: Sequence[Rated], scenarios: Mapping[str, Scenario], seed:
         **_numbers(found),
         as_published=Averages(**_numbers(published)),
         intervals=Intervals(
-            average=_interval(found[""]),
-            scenarios={name: _interval(score) for name, score in found.items() if name},
+            average=_interval(found[""]), scenarios={name: _interval(score) for name, score in found.items() if name}
         ),
         turns=by_ability,
         dialogs=len({turn.item for turn in rated}),
