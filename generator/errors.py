@@ -1,18 +1,5 @@
 """The errors, each named by the boundary that was crossed.
 
-    GroundedDialogsError         one line for the user: what, where, what to do; exit code 2
-    ├── ConfigError              a setting is unknown, out of range, or contradicts another
-    ├── TaxonomyError            a question-type file or a mix of types can't be used
-    ├── CorpusError              documents can't be read
-    │   └── MissingSplit         a data set has no dialogs of a split
-    ├── RetrieverError           an index can't be built or queried
-    ├── ModelError               the model endpoint can't be used at all: the run stops, and can be continued
-    ├── ExportError              a dataset can't be written
-    └── RunError                 the run folder can't be used (other settings, in use, disk full)
-
-    Rejected                     not an error of the run: one question, answer or dialog that is not kept,
-                                 with the reason; it becomes a `Drop`, never a crash
-
 A record of a corpus that can't be read is data too: `generator.schema.SkippedRecord`.
 """
 
@@ -25,7 +12,7 @@ YAML_SLIPS = (ValueError, LookupError, AttributeError, RecursionError)
 
 
 class GroundedDialogsError(Exception):
-    """An error that the user can fix. The message is one line."""
+    """An error that the user can fix: one line that says what, where, and what to do; exit code 2."""
 
 
 class ConfigError(GroundedDialogsError):
@@ -49,7 +36,7 @@ class RetrieverError(GroundedDialogsError):
 
 
 class ModelError(GroundedDialogsError):
-    """The model endpoint can't be used at all; the same command continues the run once it can."""
+    """The model endpoint can't be used at all: the run stops, and the same command continues it once it can."""
 
 
 class ExportError(GroundedDialogsError):
@@ -57,11 +44,11 @@ class ExportError(GroundedDialogsError):
 
 
 class RunError(GroundedDialogsError):
-    """The run folder can't be used."""
+    """The run folder can't be used: it has other settings, is in use, or the disk is full."""
 
 
 class Rejected(Exception):
-    """A piece of a dialog that is not kept.
+    """A question, answer or dialog that is not kept: no error of the run, but a `Drop` with the reason.
 
     Args:
         stage: the step that rejected it (`ask`, `rewrite`, `retrieve`, `answer`, `context`, `model`, …).
