@@ -75,7 +75,6 @@ def row(name: str, true: Sequence[str], given: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    """Print a table for each set."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add_data(parser, "mtrag", "mtrag_un", "inscit")
     parser.add_argument("--cases", action="store_true", help="print the answers that the measure labels otherwise")

@@ -115,7 +115,6 @@ def read_settings(overrides: Sequence[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read the settings and answer."""
     with errors_on_one_line():
         asyncio.run(answer_all(read_settings(sys.argv[1:])))
 

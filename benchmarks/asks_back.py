@@ -60,7 +60,6 @@ def measure(pairs: list[Labelled]) -> list[str]:
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data(parser, "mtrag_un", "inscit", "mtbench101")
     data = parser.parse_args().data

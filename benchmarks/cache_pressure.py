@@ -151,7 +151,6 @@ async def measure(
 
 
 async def main() -> None:
-    """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--dialogs", type=int, nargs="+", default=[4, 8, 16, 24, 40, 0])
     parser.add_argument("--seconds", type=float, default=110)

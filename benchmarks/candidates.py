@@ -96,7 +96,6 @@ def _mean(ratings: Any) -> float:
 
 
 def main() -> None:
-    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path, nargs="*", help="run folders")
     parser.add_argument("--people", type=Path, help="mtRAG's answers with people's ratings")

@@ -97,7 +97,6 @@ def find(path: Path) -> tuple[float, float, float, set[int]]:
 
 
 def main() -> None:
-    """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("dialogs", nargs="?", type=int, default=20_000)
     given = parser.parse_args()

@@ -90,7 +90,6 @@ def calls_an_hour(
 
 
 def main() -> None:
-    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add_data(parser, "mtrag")
     data: Path = parser.parse_args().data

@@ -96,7 +96,6 @@ async def open_texts(workers: int) -> AsyncIterator[Any]:
 
 
 def main() -> None:
-    """Measure, and print one line."""
     from benchmarks.driver import open_texts  # by this name workers find it
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

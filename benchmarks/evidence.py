@@ -140,7 +140,6 @@ def _share(part: int, whole: int) -> str:
 
 
 def main() -> None:
-    """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
     data = parser.parse_args().data

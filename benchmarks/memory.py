@@ -91,7 +91,6 @@ def measure_run(algorithm: str, dialogs: int) -> tuple[int, float, float]:
 
 
 def main() -> None:
-    """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("dialogs", nargs="*", type=int, default=[1_000, 10_000, 50_000])
     parser.add_argument("--algorithm", choices=["single", "multi"], default="multi")

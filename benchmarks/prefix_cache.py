@@ -177,7 +177,6 @@ def counted(layout: Ours | Plain, dialogs: list[list[Call]], tokenizer: Any) -> 
 
 
 def main() -> None:
-    """Count and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--algorithm", choices=["single", "multi"], default="multi")
     arguments = parser.parse_args()

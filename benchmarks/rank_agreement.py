@@ -304,7 +304,6 @@ def _identify(run: Path) -> str:
 
 
 def main() -> None:
-    """Print the tables, and write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("human", type=Path, metavar="HUMAN", help="mtRAG's folder")
     parser.add_argument("companion", type=Path, nargs="+", metavar="COMPANION", help="run folders")

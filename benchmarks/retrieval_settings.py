@@ -87,7 +87,6 @@ async def contexts(export: Path, settings: RetrieverSettings, cache: Path) -> di
 
 
 def main() -> None:
-    """Write both files."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("export", type=Path, help="the folder mtrag/ that export=mtrag wrote")
     parser.add_argument("--retriever", default="bm25", help="a choice of retriever= (default: bm25)")

@@ -82,7 +82,6 @@ async def reword_run(run: Path, copy: Path, settings: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Read the settings and write the copy."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, metavar="RUN")
     parser.add_argument("copy", type=Path, metavar="COPY", help="a folder that isn't there yet")

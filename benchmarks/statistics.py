@@ -36,7 +36,6 @@ def generate(path: Path, count: int) -> None:
 
 
 def main() -> None:
-    """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("count", nargs="?", type=int, default=10_000)
     count = parser.parse_args().count

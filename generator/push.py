@@ -31,8 +31,6 @@ COMMAND = Command(
 
 
 class PushSettings(Record):
-    """Settings of `python -m generator.push`."""
-
     target: tuple[str, ...] = Field(description="The run folder, and OWNER/NAME of the dataset on the hub.")
     private: bool = Field(
         description="Only you and your organisation see it; false: everybody does. A dataset that is there already "

@@ -43,8 +43,6 @@ RATING = "rating"
 
 
 class AgreementSettings(Record):
-    """Settings of `python -m judges.agreement`."""
-
     run: LocalPath = Field(description="Run folder of `python -m judges.evaluate`.")
     sheet: LocalPath | None = Field(description="File for a new sheet to fill in, CSV; null: none.")
     items: int = Field(ge=1, description="Dialogs of a new sheet, drawn evenly from the tasks.")

@@ -30,7 +30,6 @@ class JudgingSettings(JudgingRunSettings):
 
     @property
     def folder(self) -> Path:
-        """The run folder."""
         if self.run_dir is not None:
             return self.run_dir
         models = [Path(endpoint.model).name for endpoint in self.endpoints.values()]

@@ -32,8 +32,6 @@ _LEAST = 3
 
 
 class CorrelationSettings(Record):
-    """Settings of `python -m judges.correlation`."""
-
     input: LocalPath = Field(description="The table, a CSV file whose first line names the columns.")
     x: str = Field(description="A column of numbers.")
     y: str = Field(description="Another one.")

@@ -52,8 +52,6 @@ COMMAND = {"draw": DRAW, "read": READ}
 
 
 class DrawSettings(Record):
-    """Settings of `python -m judges.human draw`."""
-
     paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
         description="Run folders, files of dialogs, mtRAG's predictions or evaluations, or human dialogs as published."
     )
@@ -83,8 +81,6 @@ class FilterSettings(Record):
 
 
 class ReadSettings(Record):
-    """Settings of `python -m judges.human read`."""
-
     annotations: Annotated[tuple[LocalPath, ...], OneOrMore, Field(min_length=1)] = Field(
         description="Filled-in sheets, exports of Label Studio as JSON, marks of the report, or mtRAG's evaluations."
     )

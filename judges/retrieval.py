@@ -34,8 +34,6 @@ _IGNORED = ("retriever.k", "retriever.query", "retriever.passage_tokens", "retri
 
 
 class RetrievalSettings(Record):
-    """Settings of `python -m judges.retrieval`."""
-
     folder: LocalPath = Field(description="The tasks.")
     queries: Literal["lastturn", "questions", "rewrite"] | None = Field(
         description="Form of the queries: lastturn, questions or rewrite; null: all that exist."

@@ -34,8 +34,6 @@ SUFFICES, JUDGE = "suffices", "sufficiency"
 
 
 class ReviewSettings(Record):
-    """Settings of `python -m judges.review`."""
-
     run: LocalPath = Field(description="Run folder with items, or a file of them as `dialogs.jsonl` is.")
     sheet: LocalPath | None = Field(description="File for a new sheet to fill in, CSV; null: none.")
     sheets: Annotated[tuple[LocalPath, ...], OneOrMore] = Field(description="Filled-in sheets, one for each person.")

@@ -56,7 +56,6 @@ class Optimization(OptimizeSettings):
 
     @property
     def folder(self) -> Path:
-        """The run folder."""
         return self.run_dir or Path("outputs/prompts") / f"{self.target}-{Path(self.lm.model).name}-{self.seed}"
 
 

@@ -36,8 +36,6 @@ Evidences = Sequence[tuple[Evidence, Passage]]
 
 
 class Bm25Settings(RetrieverSettings):
-    """Settings of `Bm25`."""
-
     k1: float = Field(
         gt=0, description="BM25: term frequency saturation; the higher, the more further occurrences of a word count."
     )

@@ -29,8 +29,6 @@ MARGIN = 1e-4
 
 
 class DenseSettings(EncoderSettings):
-    """Settings of `Dense`."""
-
     def build(self, library: Library, spread: Spread) -> None:
         build_index(library, self.load(), self, spread)
 

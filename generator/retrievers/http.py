@@ -15,8 +15,6 @@ from generator.schema import Address, Operational
 
 
 class HttpSettings(RemoteSettings):
-    """Settings of `HttpRetriever`."""
-
     url: Annotated[Address, Operational] = Field(description="Address that searches are POSTed to.")
 
     @property

@@ -32,8 +32,6 @@ _CLOSING_S = 6
 
 
 class McpSettings(RemoteSettings):
-    """Settings of `McpRetriever`."""
-
     command: Annotated[str | None, Operational] = Field(
         description="Command that starts a server which speaks over stdin and stdout, as in a shell; null: see `url`."
     )

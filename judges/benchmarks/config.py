@@ -44,7 +44,6 @@ class Evaluation(EvaluationSettings):
 
     @property
     def folder(self) -> Path:
-        """The run folder."""
         if self.run_dir is not None:
             return self.run_dir
         source = self.judgments[0] if self.judgments else self.input

@@ -47,6 +47,4 @@ class AnswerabilityJudge(ModelJudge):
 
 
 class AnswerabilitySettings(ModelJudgeSettings):
-    """Settings of `judge=answerability`."""
-
     judge = AnswerabilityJudge

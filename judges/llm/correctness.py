@@ -54,8 +54,6 @@ class CorrectnessJudge(ModelJudge):
 
 
 class CorrectnessSettings(ModelJudgeSettings):
-    """Settings of `judge=correctness`."""
-
     judge = CorrectnessJudge
 
     grounding: bool = Field(

@@ -43,6 +43,4 @@ class IdkJudge(ModelJudge):
 
 
 class IdkSettings(ModelJudgeSettings):
-    """Settings of `judge=idk`."""
-
     judge = IdkJudge

@@ -30,6 +30,4 @@ class MtBenchJudge(ModelJudge):
 
 
 class MtBenchSettings(ModelJudgeSettings):
-    """Settings of `judge=mt_bench`."""
-
     judge = MtBenchJudge

@@ -65,6 +65,4 @@ def agreement(question: str, answer: str, other: str) -> float:
 
 
 class NeedsDocumentsSettings(ModelJudgeSettings):
-    """Settings of `judge=needs_documents`."""
-
     judge = NeedsDocumentsJudge

@@ -40,6 +40,4 @@ class ReferenceJudge(ModelJudge):
 
 
 class ReferenceSettings(ModelJudgeSettings):
-    """Settings of `judge=rb_llm`."""
-
     judge = ReferenceJudge

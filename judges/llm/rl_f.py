@@ -86,8 +86,6 @@ class FaithfulnessJudge(ModelJudge):
 
 
 class FaithfulnessSettings(ModelJudgeSettings):
-    """Settings of `judge=rl_f`."""
-
     judge = FaithfulnessJudge
 
 

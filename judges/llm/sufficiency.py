@@ -49,6 +49,4 @@ class SufficiencyJudge(ModelJudge):
 
 
 class SufficiencySettings(ModelJudgeSettings):
-    """Settings of `judge=sufficiency`."""
-
     judge = SufficiencyJudge

@@ -155,8 +155,6 @@ class TaskJudge(RatingJudge):
 
 
 class TaskSettings(ModelJudgeSettings):
-    """Settings of `judge=task`."""
-
     pass_score: float = Field(ge=1, le=BEST, description="Least score, 1 to 10, of a golden answer that is kept.")
     path: Annotated[LocalPath | None, Operational] = Field(
         default=None, description="Folder of your own tasks, as `taxonomy.path`."

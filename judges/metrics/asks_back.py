@@ -24,6 +24,4 @@ class AsksBackJudge(ComputingJudge):
 
 
 class AsksBackSettings(ComputingJudgeSettings):
-    """Settings of `judge=asks_back`."""
-
     judge = AsksBackJudge

@@ -266,6 +266,4 @@ class GroundingJudge(ComputingJudge):
 
 
 class GroundingSettings(ComputingJudgeSettings):
-    """Settings of `judge=grounding`."""
-
     judge = GroundingJudge

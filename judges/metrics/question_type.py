@@ -146,6 +146,4 @@ class QuestionTypeJudge(ComputingJudge):
 
 
 class QuestionTypeSettings(ComputingJudgeSettings):
-    """Settings of `judge=question_type`."""
-
     judge = QuestionTypeJudge

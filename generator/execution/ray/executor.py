@@ -35,8 +35,6 @@ _FETCH_S = 0.05
 
 
 class RaySettings(ExecutorSettings):
-    """Settings of the executor on Ray."""
-
     workers: int = Field(
         ge=1,
         description="Worker processes; each makes its share of the `lm.concurrency` calls, and generates its share of "

@@ -29,8 +29,6 @@ COMMAND = Command(
 
 
 class CountsSettings(Record):
-    """Settings of `python -m judges.benchmarks.mt_bench_101`."""
-
     input: str = Field(description="The dialogs: the published file or one in its format, a run folder, dialogs.jsonl.")
     tasks: LocalPath | None = Field(description="Folder of your own tasks, added to ours; null: none.")
 
