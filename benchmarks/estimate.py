@@ -18,7 +18,7 @@ from generator.estimation.forecast import Size, Sizes, forecast
 from generator.execution.history import History, read_history
 from generator.output.markdown import table
 from generator.run import Run
-from generator.schema import Usage
+from generator.schema import add_up
 
 FIGURES = ("calls", "prompt tokens", "of them computed", "completion tokens")
 
@@ -44,10 +44,7 @@ def compare(folder: Path, preview: int) -> tuple[list[list[float]], list[list[bo
     errors, held = [], []
     for first in range(0, len(run.plans) - preview + 1, preview):
         plans = run.plans[first : first + preview]
-        usage: dict[str, Usage] = {}
-        for plan in plans:
-            for stage, spent in plan.usage.items():
-                usage[stage] = usage.get(stage, Usage()) + spent
+        usage = add_up(spent for plan in plans for spent in plan.usage.items())
         measured = History(plans=plans, usage=usage, seconds=1, identity={})
         own, theirs = (cast(Sizes, Shifted(sizes, start)) for start in (0, first))
         # A run that stopped at max_attempts took so many attempts, whatever was accepted.

@@ -22,10 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-
+from generator.common.linking import link
 from generator.common.passages import sentences
 from generator.corpora.mtrag.names import domain_of
 from generator.dialogs.checks.evidence import rank_sentences
@@ -187,14 +184,9 @@ def halve(
         domains: of each conversation.
         documents: that each conversation is about.
     """
-    seen: dict[DocumentKey, int] = {}
-    pairs = [(number, seen.setdefault(key, number)) for number, keys in enumerate(documents) for key in keys]
-    rows, columns = np.array(pairs).T
-    linked = coo_array((np.ones(len(pairs)), (rows, columns)), shape=(len(documents), len(documents)))
-    _, labels = connected_components(linked, directed=False)
     groups: dict[str, dict[int, list[int]]] = {}
-    for number, domain in enumerate(domains):
-        groups.setdefault(domain, {}).setdefault(int(labels[number]), []).append(number)
+    for number, (domain, label) in enumerate(zip(domains, link(documents), strict=True)):
+        groups.setdefault(domain, {}).setdefault(label, []).append(number)
     halves: tuple[list[int], list[int]] = ([], [])
     for _, members in sorted(groups.items()):
         sizes = [0, 0]

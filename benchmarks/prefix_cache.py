@@ -11,7 +11,7 @@ import argparse
 import asyncio
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from generator.models.gguf import bundled_model
 from generator.models.lm import LanguageModel
 from generator.output.markdown import table
 from generator.retrievers.bm25 import Bm25
-from generator.schema import Document
+from generator.schema import Document, Usage
 from judges.llm.correctness import CorrectnessJudge
 from taxonomy import read_types
 from tests.support import scripted
@@ -49,6 +49,9 @@ class Call:
 
     signature: Any
     inputs: dict[str, Any]
+
+
+Layout = Callable[[Call], list[dict[str, Any]]]
 
 
 @dataclass
@@ -120,59 +123,28 @@ async def record(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[st
     return dialogs, collect_tasks(program) | {"judge": judge.predictors()[0].signature}
 
 
-class Plain:
-    """DSPy's layout, with the same texts of documents and dialog as ours."""
-
-    name = "ChatAdapter"
-
-    def format(self, call: Call) -> list[dict[str, Any]]:
-        signature, inputs = call.signature, dict(call.inputs)
-        for name, value in inputs.items():
-            if isinstance(value, Documents | Conversation):
-                signature = signature.with_updated_fields(name, type_=str)
-                inputs[name] = value.render()
-        return list(dspy.ChatAdapter().format(signature, [], inputs))
+def lay_out_plainly(call: Call) -> list[dict[str, Any]]:
+    """Return a call in DSPy's layout, with the same texts of documents and dialog as ours."""
+    signature, inputs = call.signature, dict(call.inputs)
+    for name, value in inputs.items():
+        if isinstance(value, Documents | Conversation):
+            signature = signature.with_updated_fields(name, type_=str)
+            inputs[name] = value.render()
+    return list(dspy.ChatAdapter().format(signature, [], inputs))
 
 
-class Ours:
-    """Our layout."""
-
-    name = "ours"
-
-    def __init__(self, signatures: dict[str, Any]) -> None:
-        self._adapter = SharedPrefixAdapter(tasks=signatures)
-
-    def format(self, call: Call) -> list[dict[str, Any]]:
-        return self._adapter.format(call.signature, [], call.inputs)
-
-
-@dataclass
-class Measured:
-    """The cost of a layout."""
-
-    calls: int = 0
-    prompt: int = 0
-    cached: int = 0
-
-    @property
-    def row(self) -> list[str]:
-        share = self.cached / self.prompt
-        return [f"{self.calls}", f"{self.prompt}", f"{share:.1%}", f"{self.prompt - self.cached}"]
-
-
-def counted(layout: Ours | Plain, dialogs: list[list[Call]], tokenizer: Any) -> Measured:
+def counted(layout: Layout, dialogs: list[list[Call]], tokenizer: Any) -> Usage:
     """Count the tokens that an unlimited cache of whole blocks would serve, for the dialogs one after the other."""
-    total, blocks = Measured(), set[int]()
+    total, blocks = Usage(), set[int]()
     for call in (call for calls in dialogs for call in calls):
-        tokens = tokenizer.apply_chat_template(layout.format(call), add_generation_prompt=True, return_dict=False)
-        total.calls += 1
-        total.prompt += len(tokens)
-        prefix, known = 0, True
+        tokens = tokenizer.apply_chat_template(layout(call), add_generation_prompt=True, return_dict=False)
+        prefix, known, cached = 0, True, 0
         for end in range(BLOCK, len(tokens) + 1, BLOCK):
             prefix = hash((prefix, *tokens[end - BLOCK : end]))
             known = known and prefix in blocks and end < len(tokens)  # the last token is always computed
-            total.cached += BLOCK * known
+            cached += BLOCK * known
             blocks.add(prefix)
+        total += Usage(calls=1, prompt=len(tokens), cached=cached)
     return total
 
 
@@ -186,11 +158,20 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name)
     with tempfile.TemporaryDirectory() as folder:
         dialogs, signatures = asyncio.run(record(arguments.algorithm, Path(folder)))
-    results = {layout.name: counted(layout, dialogs, tokenizer) for layout in (Plain(), Ours(signatures))}
+    ours = SharedPrefixAdapter(tasks=signatures)
+    layouts: dict[str, Layout] = {
+        "ChatAdapter": lay_out_plainly,
+        "ours": lambda call: ours.format(call.signature, [], call.inputs),
+    }
+    found = {name: counted(layout, dialogs, tokenizer) for name, layout in layouts.items()}
+    computed = {name: usage.prompt - usage.cached for name, usage in found.items()}
     head = ["layout", "calls", "prompt tokens", "from the cache", "computed"]
-    print(table(head, [[name, *found.row] for name, found in results.items()]))
-    ours, plain = results["ours"], results["ChatAdapter"]
-    print(f"\nOurs computes {(ours.prompt - ours.cached) / (plain.prompt - plain.cached):.1%} of ChatAdapter's tokens.")
+    rows = [
+        [name, str(usage.calls), str(usage.prompt), f"{usage.cached / usage.prompt:.1%}", str(computed[name])]
+        for name, usage in found.items()
+    ]
+    print(table(head, rows))
+    print(f"\nOurs computes {computed['ours'] / computed['ChatAdapter']:.1%} of ChatAdapter's tokens.")
 
 
 if __name__ == "__main__":

@@ -48,15 +48,6 @@ class Collection:
     relevant: Relevant
 
 
-@dataclass(frozen=True)
-class Speed:
-    """Milliseconds of a query alone; queries a second when many come at once."""
-
-    median: float
-    p95: float
-    throughput: float
-
-
 def retriever_settings(
     name: str, changes: Sequence[str], passage_tokens: int = WHOLE, overlap: int = 0
 ) -> RetrieverSettings:
@@ -162,14 +153,9 @@ def main() -> None:
                 rankings, throughput = asyncio.run(rank(retriever, pool.queries[form], k))
                 quality[name, form, pool.name] = mean_figures(pool.relevant, rankings)
                 if form == forms[0]:
-                    speed = Speed(float(np.median(times)), float(np.percentile(times, 95)), throughput)
-            build_time = f"{seconds:.1f}" if seconds is not None else "existed"
-            costs.append(
-                [
-                    *(name, pool.name, str(size), build_time),
-                    *(f"{speed.median:.1f}", f"{speed.p95:.1f}", f"{speed.throughput:.0f}"),
-                ]
-            )
+                    build_time = f"{seconds:.1f}" if seconds is not None else "existed"
+                    alone = (f"{np.median(times):.1f}", f"{np.percentile(times, 95):.1f}")
+                    costs.append([name, pool.name, str(size), build_time, *alone, f"{throughput:.0f}"])
     for form in given.forms:
         print(f"mtRAG's pools, `{form}`:\n")
         lines = []
