@@ -9,15 +9,23 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from generator.common.console import continues
 from generator.config.installed import CONF, conf_folders
 from generator.config.shares import OWN_MODEL, normalise_shares
+from generator.schema import Record
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+S = TypeVar("S", bound=Record)
 
 # Groups that may be chosen with or without a plus.
 _PLAIN_GROUPS = "corpus|taxonomy|experiment|benchmark|judge|lm|student"
@@ -72,6 +80,24 @@ class Command:
     groups: tuple[tuple[str, str], ...]
     positional: str | None = None
     many: bool = False
+
+
+def with_settings(model: type[S]) -> Callable[[Callable[[S], None]], Callable[["DictConfig", object], None]]:
+    """Return a decorator that makes a task of a function of its settings, for a command that has only plain ones.
+
+    The task raises ConfigError where one of them is wrong.
+    """
+
+    def decorate(work: Callable[[S], None]) -> Callable[["DictConfig", object], None]:
+        @wraps(work)
+        def task(cfg: "DictConfig", job: object) -> None:
+            from generator.config.parts import plain, validate
+
+            work(validate(model, plain(cfg)))
+
+        return task
+
+    return decorate
 
 
 def run_command(command: Command | Mapping[str, Command]) -> int:

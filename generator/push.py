@@ -2,15 +2,12 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
-from generator.command import Command, run_command
+from generator.command import Command, run_command, with_settings
 from generator.schema import Record
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 COMMAND = Command(
     program="python -m generator.push",
@@ -38,7 +35,8 @@ class PushSettings(Record):
     )
 
 
-def push(cfg: "DictConfig", job: object) -> None:
+@with_settings(PushSettings)
+def push(settings: PushSettings) -> None:
     """Publish the configured run folder in one commit, and print where it is.
 
     Raises:
@@ -49,10 +47,8 @@ def push(cfg: "DictConfig", job: object) -> None:
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import disable_progress_bars
 
-    from generator.config.parts import plain, validate
     from generator.errors import ConfigError, ExportError, describe
 
-    settings = validate(PushSettings, plain(cfg))
     if len(settings.target) != 2 or settings.target[1].count("/") != 1:
         raise ConfigError(
             "target: must be a run folder and OWNER/NAME, such as: python -m generator.push outputs/RUN me/dialogs"

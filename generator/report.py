@@ -1,15 +1,12 @@
 """`python -m generator.report`: runs and human dialogs as one HTML file, to read and to mark; see `docs/report.md`."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from generator.command import Command, run_command
+from generator.command import Command, run_command, with_settings
 from generator.schema import LocalPath, OneOrMore, Record
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 COMMAND = Command(
     program="python -m generator.report",
@@ -46,7 +43,8 @@ class ReportSettings(Record):
     )
 
 
-def report(cfg: "DictConfig", job: object) -> None:
+@with_settings(ReportSettings)
+def report(settings: ReportSettings) -> None:
     """Write the report of the configured sets.
 
     Raises:
@@ -56,7 +54,6 @@ def report(cfg: "DictConfig", job: object) -> None:
     """
     from pathlib import Path
 
-    from generator.config.parts import plain, validate
     from generator.config.settings import near_duplicates
     from generator.dialogs.marks import read_marks
     from generator.output.html.page import write_report
@@ -64,7 +61,6 @@ def report(cfg: "DictConfig", job: object) -> None:
     from generator.report_sets import report_set
     from taxonomy import read_criteria
 
-    settings = validate(ReportSettings, plain(cfg))
     names = distinct_names(settings.paths)
     sets = [report_set(path, settings.corpus, name) for path, name in zip(settings.paths, names, strict=True)]
     folder = Path(settings.paths[0]) if len(sets) == 1 and Path(settings.paths[0]).is_dir() else Path()

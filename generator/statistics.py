@@ -1,15 +1,12 @@
 """`python -m generator.statistics`: dialogs in numbers, several sets side by side; see `docs/statistics.md`."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from generator.command import Command, run_command
+from generator.command import Command, run_command, with_settings
 from generator.schema import LocalPath, OneOrMore, Record
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 COMMAND = Command(
     program="python -m generator.statistics",
@@ -47,7 +44,8 @@ class StatisticsSettings(Record):
     output: LocalPath | None = Field(description="File for the table; null: standard output.")
 
 
-def compare(cfg: "DictConfig", job: object) -> None:
+@with_settings(StatisticsSettings)
+def compare(settings: StatisticsSettings) -> None:
     """Print the figures of the configured sets side by side.
 
     Raises:
@@ -55,13 +53,11 @@ def compare(cfg: "DictConfig", job: object) -> None:
         CorpusError, RunError: a set can't be read.
     """
     from generator.common.language import use_languages
-    from generator.config.parts import plain, validate
     from generator.config.settings import near_duplicates
     from generator.output.stats.comparison import comparison, count, distinct_names
     from generator.output.tables import write_table
     from generator.sets import dialog_set
 
-    settings = validate(StatisticsSettings, plain(cfg))
     sets = [dialog_set(path, settings.corpus) for path in settings.paths]
     columns = []
     for name, dialogs in zip(distinct_names(settings.paths), sets, strict=True):

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from generator.command import Command, run_command
+from generator.command import Command, run_command, with_settings
 from generator.errors import ConfigError, CorpusError
 from generator.schema import Dialog, LocalPath, OneOrMore, Record
 from judges.people.ratings import Scale, measure_ratings, print_agreement
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from judges.benchmarks.mt_bench_101.scores import DialogScore
     from taxonomy import Task
 
@@ -56,7 +54,8 @@ class AgreementSettings(Record):
     output: LocalPath | None = Field(description="File for the figures of filled-in sheets, JSON; null: none.")
 
 
-def agree(cfg: "DictConfig", job: object) -> None:
+@with_settings(AgreementSettings)
+def agree(settings: AgreementSettings) -> None:
     """Write a sheet, or print the agreement of those that are filled in.
 
     Raises:
@@ -65,11 +64,9 @@ def agree(cfg: "DictConfig", job: object) -> None:
         TaxonomyError: a task file can't be used.
     """
     from generator.common.atomic_files import write_text
-    from generator.config.parts import plain, validate
     from judges.sheets import read_sheet, write_sheet
     from taxonomy import read_tasks
 
-    settings = validate(AgreementSettings, plain(cfg))
     if bool(settings.sheet) == bool(settings.sheets):
         raise ConfigError("sheet, sheets: give one of them: sheet=FILE writes a sheet, sheets=[FILE,…] reads them")
     tasks = read_tasks(settings.tasks)

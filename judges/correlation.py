@@ -2,16 +2,12 @@
 
 import sys
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from generator.command import Command, run_command
+from generator.command import Command, run_command, with_settings
 from generator.errors import ConfigError
 from generator.schema import LocalPath, Record
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 COMMAND = Command(
     program="python -m judges.correlation",
@@ -37,7 +33,8 @@ class CorrelationSettings(Record):
     y: str = Field(description="Another one.")
 
 
-def print_correlation(cfg: "DictConfig", job: object) -> None:
+@with_settings(CorrelationSettings)
+def print_correlation(settings: CorrelationSettings) -> None:
     """Print the correlation of the configured columns.
 
     Raises:
@@ -46,11 +43,9 @@ def print_correlation(cfg: "DictConfig", job: object) -> None:
     """
     from scipy import stats
 
-    from generator.config.parts import plain, validate
     from generator.output.tables import print_table
     from judges.sheets import read_rows
 
-    settings = validate(CorrelationSettings, plain(cfg))
     known, left_out = [], []
     rows_read = read_rows(settings.input, (settings.x, settings.y))
     head = settings.input.read_text(encoding="utf-8", errors="replace").partition("\n")[0]

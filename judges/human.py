@@ -3,17 +3,14 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from generator.command import Command, run_command
+from generator.command import Command, run_command, with_settings
 from generator.dialogs.filter import Filter
 from generator.schema import LocalPath, OneOrMore, Record
 from judges.people import Stratum, Unit
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 DRAW = Command(
     program="python -m judges.human draw",
@@ -105,21 +102,20 @@ class ReadSettings(Record):
     )
 
 
-def draw(cfg: "DictConfig", job: object) -> None:
+@with_settings(DrawSettings)
+def draw(settings: DrawSettings) -> None:
     """Draw a sample, and write what people are given and the key.
 
     Raises:
         ConfigError, TaxonomyError: a setting or the criteria can't be used.
         CorpusError, RunError: dialogs can't be read, or files not written.
     """
-    from generator.config.parts import plain, validate
     from generator.errors import ConfigError
     from generator.output.tables import print_table
     from judges.people.forms import write_forms
     from judges.people.sample import Source, draw_sample
     from taxonomy import read_criteria
 
-    settings = validate(DrawSettings, plain(cfg))
     people = settings.annotators
     if twice := [name for name in people if people.count(name) > 1]:
         raise ConfigError(f"annotators: {twice[0]} is there twice; give different names")
@@ -146,7 +142,8 @@ def draw(cfg: "DictConfig", job: object) -> None:
     print(f"key, to keep apart: {key_file}")
 
 
-def read(cfg: "DictConfig", job: object) -> None:
+@with_settings(ReadSettings)
+def read(settings: ReadSettings) -> None:
     """Make verdicts of annotations, and print and write how far people agree, and judges with them.
 
     Raises:
@@ -155,7 +152,6 @@ def read(cfg: "DictConfig", job: object) -> None:
     """
     from generator.common.atomic_files import write_text
     from generator.common.console import note
-    from generator.config.parts import plain, validate
     from judges.people.annotations import published_scores, read_annotations
     from judges.people.measures import require
     from judges.people.report import measure
@@ -163,7 +159,6 @@ def read(cfg: "DictConfig", job: object) -> None:
     from judges.people.verdicts import Judged
     from judges.people.write import REPORT, check_filter, check_folder, read_key, source_names, write_judged
 
-    settings = validate(ReadSettings, plain(cfg))
     require()
     key = read_key(settings.key, settings.input, settings.annotations, settings.criteria)
     renamed = {given: name for given, _, name in (pair.rpartition(":") for pair in settings.names)}

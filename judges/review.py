@@ -3,16 +3,13 @@
 import sys
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
-from generator.command import Command, run_command
+from generator.command import Command, run_command, with_settings
 from generator.errors import ConfigError, CorpusError
 from generator.schema import Dialog, LocalPath, OneOrMore, Record, Turn
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 COMMAND = Command(
     program="python -m judges.review",
@@ -43,7 +40,8 @@ class ReviewSettings(Record):
     )
 
 
-def review(cfg: "DictConfig", job: object) -> None:
+@with_settings(ReviewSettings)
+def review(settings: ReviewSettings) -> None:
     """Write a sheet, or print what the filled-in sheets say and write the items that stay.
 
     Raises:
@@ -51,13 +49,11 @@ def review(cfg: "DictConfig", job: object) -> None:
         CorpusError, RunError: items or a sheet can't be read or written.
     """
     from generator.common.atomic_files import write_lines
-    from generator.config.parts import plain, validate
     from generator.output.tables import print_table
     from generator.sets import dialog_set
     from judges.sheets import read_sheet, write_sheet
     from taxonomy import Criterion
 
-    settings = validate(ReviewSettings, plain(cfg))
     if bool(settings.sheet) == bool(settings.sheets):
         raise ConfigError("sheet, sheets: give one of them: sheet=FILE writes a sheet, sheets=[FILE,…] reads them")
     if settings.output and not settings.sheets:

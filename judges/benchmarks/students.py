@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from omegaconf import DictConfig
-
+from generator.command import with_settings
 from generator.common.atomic_files import atomic_write, make_folder
 from generator.common.console import note
 from generator.config.conf_files import choices
-from generator.config.job import Job, RunFailed
-from generator.config.parts import build_choice, plain, validate
+from generator.config.job import RunFailed
+from generator.config.parts import build_choice
 from generator.errors import ConfigError
 from generator.output.markdown import table
 from generator.output.tables import ABSENT
@@ -66,16 +65,6 @@ def plan_steps(settings: StudentsSettings) -> Iterator[tuple[str, list[Step]]]:
         yield name, steps
 
 
-def compare(cfg: DictConfig, job: Job) -> None:
-    """Train and evaluate the students that are missing; the task of `python -m judges.students`.
-
-    Raises:
-        ConfigError: a setting is wrong.
-        RunError, RunFailed: see `run_students`.
-    """
-    run_students(validate(StudentsSettings, plain(cfg)))
-
-
 def run_students(settings: StudentsSettings) -> None:
     """Take the steps that are left, and write and print the table after each set.
 
@@ -116,6 +105,9 @@ def run_students(settings: StudentsSettings) -> None:
             file.write(text + "\n")
     print(text)
     print(f"folder: {settings.run_dir}", flush=True)
+
+
+compare = with_settings(StudentsSettings)(run_students)
 
 
 def take(step: Step) -> None:

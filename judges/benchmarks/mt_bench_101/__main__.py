@@ -1,15 +1,11 @@
 """`python -m judges.benchmarks.mt_bench_101`: the sizes of dialogs by task; see `docs/mt_bench_101.md`."""
 
 import sys
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from generator.command import Command, run_command
+from generator.command import Command, run_command, with_settings
 from generator.schema import LocalPath, Record
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 COMMAND = Command(
     program="python -m judges.benchmarks.mt_bench_101",
@@ -33,7 +29,8 @@ class CountsSettings(Record):
     tasks: LocalPath | None = Field(description="Folder of your own tasks, added to ours; null: none.")
 
 
-def count(cfg: "DictConfig", job: object) -> None:
+@with_settings(CountsSettings)
+def count(settings: CountsSettings) -> None:
     """Print the sizes of the configured dialogs.
 
     Raises:
@@ -41,12 +38,10 @@ def count(cfg: "DictConfig", job: object) -> None:
         CorpusError, RunError: the dialogs can't be read.
         TaxonomyError: a task file can't be used.
     """
-    from generator.config.parts import plain, validate
     from generator.sets import dialog_set
     from judges.benchmarks.mt_bench_101.counts import count_dialogs, print_counts
     from taxonomy import read_tasks
 
-    settings = validate(CountsSettings, plain(cfg))
     tasks = read_tasks(settings.tasks)
     print_counts(count_dialogs(dialog_set(settings.input, "mt_bench_101").dialogs(), tasks))
 
