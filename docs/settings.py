@@ -32,34 +32,14 @@ the content of the files, must be the same.
 
 This page is made from the code: `uv run python docs/settings.py > docs/settings.md`.
 """
-# The commands with plain settings: title, file in `conf/`, record.
-COMMANDS = (
-    ("python -m generator, .index, .human", "config", "generator.config.run_settings:RunSettings"),
-    (
-        "python -m generator.estimate, beside those above",
-        "estimate",
-        "generator.estimation.settings:EstimateSettings",
-    ),
-    ("python -m generator.push", "push", "generator.push:PushSettings"),
-    ("python -m generator.finetune", "finetune", "generator.training.settings:FinetuneSettings"),
-    ("python -m generator.optimize", "optimize", "generator.optimization.settings:OptimizeSettings"),
-    ("python -m generator.report", "report", "generator.report:ReportSettings"),
-    ("python -m generator.statistics", "statistics", "generator.statistics:StatisticsSettings"),
-    ("python -m judges", "judges", "judges.settings:JudgingRunSettings"),
-    ("python -m judges.evaluate", "evaluate", "judges.benchmarks.settings:EvaluationSettings"),
-    (
-        "python -m judges.benchmarks.mt_bench_101",
-        "counts",
-        "judges.benchmarks.mt_bench_101.__main__:CountsSettings",
-    ),
-    ("python -m judges.agreement", "agreement", "judges.agreement:AgreementSettings"),
-    ("python -m judges.human draw", "human_draw", "judges.human:DrawSettings"),
-    ("python -m judges.human read", "human_read", "judges.human:ReadSettings"),
-    ("python -m judges.review", "review", "judges.review:ReviewSettings"),
-    ("python -m judges.correlation", "correlation", "judges.correlation:CorrelationSettings"),
-    ("python -m judges.students", "students", "judges.benchmarks.settings:StudentsSettings"),
-    ("python -m judges.retrieval", "retrieval", "judges.retrieval:RetrievalSettings"),
+# The modules of commands with plain settings, and what a title says beside the program.
+MODULES = (
+    *("generator.__main__", "generator.estimate", "generator.push", "generator.finetune", "generator.optimize"),
+    *("generator.report", "generator.statistics", "judges.__main__", "judges.evaluate"),
+    *("judges.benchmarks.mt_bench_101.__main__", "judges.agreement", "judges.human", "judges.review"),
+    *("judges.correlation", "judges.students", "judges.retrieval"),
 )
+_BESIDE = {"generator.__main__": ", .index, .human", "generator.estimate": ", beside those above"}
 # The groups of other commands than `python -m generator`.
 OTHER_GROUPS = (
     ("benchmark", "benchmarks of `python -m judges.evaluate`"),
@@ -80,12 +60,14 @@ class Row(NamedTuple):
 def reference() -> str:
     """Return the page."""
     parts = [HEAD]
-    for title, primary, record in COMMANDS:
-        module, _, name = record.partition(":")
-        defaults = yaml.safe_load((CONF / f"{primary}.yaml").read_text(encoding="utf-8"))
-        fields = getattr(import_module(module), name).model_fields
-        rows = [_row(key, defaults[key], fields[key]) for key in fields if key in defaults]
-        parts.append(f"## {title}\n\n{_table([(row, '') for row in rows])}")
+    for module in MODULES:
+        own = import_module(module).COMMAND
+        for command in own.values() if isinstance(own, dict) else [own]:
+            record, _, name = command.settings.partition(":")
+            defaults = yaml.safe_load((CONF / f"{command.primary}.yaml").read_text(encoding="utf-8"))
+            fields = getattr(import_module(record), name).model_fields
+            rows = [(_row(key, defaults[key], fields[key]), "") for key in fields if key in defaults]
+            parts.append(f"## {command.program}{_BESIDE.get(module, '')}\n\n{_table(rows)}")
     for group, title in (*GENERATOR_GROUPS, *OTHER_GROUPS):
         if group == "experiment":  # which has no settings of its own
             continue
