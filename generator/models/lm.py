@@ -229,32 +229,28 @@ class LanguageModel(dspy.BaseLM):
     ) -> ChatReply:
         """Return the reply to a chat, as `acall` does, with how it ended."""
         with error_boundary(self.model, unexpected=True):
-            return await self._reply(messages, _Purpose.model_validate(metadata), response_format)
-
-    async def _reply(
-        self, messages: tuple[Message, ...], purpose: _Purpose, response_format: dict[str, Any] | None
-    ) -> ChatReply:
-        sampling = self._client.sampling(purpose.profile)
-        if purpose.temperature is not None:
-            sampling = sampling.model_copy(update={"temperature": purpose.temperature})
-        request = self._with_seed(
-            ChatRequest(
-                model=self._client.model,
-                messages=messages,
-                sampling=sampling,
-                seed=(self._seed + _SEEDS_A_TURN * (purpose.turn - 1)) % _SEEDS,
-                max_tokens=self._client.max_tokens,
-                response_format=response_format,
+            purpose = _Purpose.model_validate(metadata)
+            sampling = self._client.sampling(purpose.profile)
+            if purpose.temperature is not None:
+                sampling = sampling.model_copy(update={"temperature": purpose.temperature})
+            request = self._with_seed(
+                ChatRequest(
+                    model=self._client.model,
+                    messages=messages,
+                    sampling=sampling,
+                    seed=(self._seed + _SEEDS_A_TURN * (purpose.turn - 1)) % _SEEDS,
+                    max_tokens=self._client.max_tokens,
+                    response_format=response_format,
+                )
             )
-        )
-        reply = self._journal.find(request.key, purpose.stage, purpose.turn)
-        if reply is None:
-            self._check_fits(request)
-            reply = await self._client.chat(request)
-            self._journal.add(request.key, purpose.stage, purpose.turn, reply)
-        if purpose.profile == "greedy" and reply.usage.prompt:  # these calls are sequential: timing has no effect
-            self._tokens_per_byte = reply.usage.prompt / request.prompt_bytes
-        return reply
+            reply = self._journal.find(request.key, purpose.stage, purpose.turn)
+            if reply is None:
+                self._check_fits(request)
+                reply = await self._client.chat(request)
+                self._journal.add(request.key, purpose.stage, purpose.turn, reply)
+            if purpose.profile == "greedy" and reply.usage.prompt:  # these calls are sequential: timing has no effect
+                self._tokens_per_byte = reply.usage.prompt / request.prompt_bytes
+            return reply
 
     def _check_fits(self, request: ChatRequest) -> None:
         """Raise ContextLengthError if prompt and reply exceed the context, by the tokens of the last counted prompt."""

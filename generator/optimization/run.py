@@ -112,8 +112,6 @@ class OptimizationRun(Session[Ended]):
         GroundedDialogsError: a setting or the data can't be used; the run folder has not been touched.
     """
 
-    finished = "this optimisation is finished; fresh=true starts over"
-
     def __init__(self, settings: Optimization, configuration: str) -> None:
         self.settings, self.configuration = settings, configuration
         self.folder, self.fresh = settings.folder, settings.fresh

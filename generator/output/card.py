@@ -52,11 +52,10 @@ scenarios of RAD-Bench, to test models by. A row is one context-response pair: t
 question, and the reference that an answer is compared with."""
 _BENCHMARKS: Mapping[str, str] = {"mt_bench_101": _TASKS, "rad_bench": _ITEMS}
 _SPLIT = """
-The corpus is split by document before generation"""
-_SPLIT_RETRIEVAL = ", and a dialog retrieves only documents of its own split"
-_SPLIT_END = """: no document
+The corpus is split by document before generation{}: no document
 is in both.
 """
+_SPLIT_RETRIEVAL = ", and a dialog retrieves only documents of its own split"
 _GUESSER = f"""
 How far a guesser comes that tells a question's answerability without reading a passage, by naive Bayes in
 cross-validation over the rows of this dataset (`python -m generator.statistics` counts all turns), against the share of
@@ -204,7 +203,7 @@ def _generated(info: DatasetInfo, statistics: Statistics, splits: Collection[Spl
         "purpose": method.purpose,
         "split": ""
         if info.topics or len(splits) == 1
-        else f"{_SPLIT}{'' if info.algorithm == 'whole' else _SPLIT_RETRIEVAL}{_SPLIT_END}",
+        else _SPLIT.format("" if info.algorithm == "whole" else _SPLIT_RETRIEVAL),
         "verbatim": "" if info.topics else _VERBATIM,
         "citation": method.citation,
         "warning": _WARNING if info.toy else "",

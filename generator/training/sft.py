@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from generator.common.atomic_files import atomic_write, make_folder
+from generator.common.atomic_files import make_folder, write_text
 from generator.common.console import note
 from generator.errors import ConfigError, describe
 from generator.training.data import Finetuning, Pair, has_training, identify_training
@@ -63,8 +63,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
         shutil.rmtree(folder)
     make_folder(folder)
     counts = {"pairs": len(training), "validation_pairs": len(validation)}
-    with atomic_write(folder / "student.json") as file:
-        file.write(json.dumps({"settings": identity, **counts}, indent=2) + "\n")
+    write_text(folder / "student.json", json.dumps({"settings": identity, **counts}, indent=2) + "\n")
     start = time.monotonic()
     trainer = _make_trainer(settings, tokenizer, model, training, validation)
     resumes = _has_checkpoint(folder / "checkpoints")
@@ -80,8 +79,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
         "seconds": None if resumes else round(time.monotonic() - start),  # those of an earlier session aren't known
         "losses": _list_losses(trainer.state.log_history),
     }
-    with atomic_write(folder / "result.json") as file:
-        file.write(json.dumps(result, indent=2) + "\n")
+    write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")
     shutil.rmtree(folder / "checkpoints")
     print(f"{len(training)} pairs, loss on {len(validation)} validation pairs {trainer.state.best_metric:.4f}")
     print(f"run folder: {folder}", flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from generator.command import with_settings
-from generator.common.atomic_files import atomic_write, make_folder
+from generator.common.atomic_files import make_folder, write_text
 from generator.common.console import note
 from generator.config.conf_files import choices
 from generator.config.job import RunFailed
@@ -101,8 +101,7 @@ def run_students(settings: StudentsSettings) -> None:
             header.append("answers with all scores")
             cells = [[*row, "{} of {}".format(*counts[row[0]])] for row in cells]
         text = table(header, cells)
-        with atomic_write(settings.run_dir / "table.md") as file:
-            file.write(text + "\n")
+        write_text(settings.run_dir / "table.md", text + "\n")
     print(text)
     print(f"folder: {settings.run_dir}", flush=True)
 
