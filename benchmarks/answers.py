@@ -43,7 +43,6 @@ class NoJournal:
     """A journal that keeps no calls."""
 
     def find(self, key: str, stage: str, turn: int) -> ChatReply | None:
-        """Return None: nothing is kept."""
         return None
 
     def add(self, key: str, stage: str, turn: int, reply: ChatReply) -> None:

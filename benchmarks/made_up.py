@@ -15,7 +15,6 @@ class Words:
         self._steps = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
 
     def draw(self, chance: random.Random, count: int) -> list[str]:
-        """Return so many words."""
         return chance.choices(self._words, cum_weights=self._steps, k=count)
 
     def text(self, chance: random.Random, count: int) -> str:

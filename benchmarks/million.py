@@ -23,8 +23,6 @@ from generator.schema import Document, Scored
 
 
 class RandomEncoder(Encoder):
-    """An encoder that returns random vectors."""
-
     def __init__(self) -> None:
         self.dimensions, self.passage_prefix, self._query_prefix = 384, "", ""
         self._chance = np.random.default_rng(0)

@@ -47,7 +47,6 @@ class WorkerSpec:
     """The inputs of `Components`; can be pickled, for the workers of a run.
 
     Args:
-        fingerprint: of the documents.
         window: how much of a document a prompt may hold, in tokens as `generator.common.passages` counts them.
         first_questions: the questions that open the dialogs; without any they are asked of the documents.
         users: the user types who ask, with their shares.

@@ -28,8 +28,6 @@ COMMAND = Command(
 
 
 class ReportSettings(Record):
-    """The dialogs to report, and the file."""
-
     paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
         description="Run folders, files of dialogs, mtRAG's predictions or evaluations, or human dialogs as published."
     )

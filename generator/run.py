@@ -121,10 +121,8 @@ class Run(Session[Summary]):
     """A run that is ready to begin or to be continued: settings checked, documents read, index built.
 
     Args:
-        settings: of the run.
-        configuration: the same as YAML, for the run folder.
+        configuration: the settings as YAML, for the run folder.
         command: the command line, for the data card.
-        executor: generates the dialogs.
 
     Raises:
         GroundedDialogsError: the run can't begin; the run folder has not been touched.

@@ -29,8 +29,6 @@ COMMAND = Command(
 
 
 class StatisticsSettings(Record):
-    """The dialogs to count, and the file for the table."""
-
     paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
         description="Run folders, files of dialogs, mtRAG's predictions or evaluations, or human dialogs as published."
     )

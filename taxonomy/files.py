@@ -33,29 +33,17 @@ def read_types(path: Path | None = None) -> dict[str, QuestionType]:
 
 
 def read_tasks(path: Path | None = None, setting: str = "taxonomy.path") -> dict[str, Task]:
-    """Return our tasks and those of the folder `path`, the value of `setting`, as `read_types` does with types.
-
-    Raises:
-        TaxonomyError: as `read_types`.
-    """
+    """Return our tasks and those of the folder `path`, the value of `setting`, as `read_types` does with types."""
     return _read_all("tasks", path, Task, "task", setting)
 
 
 def read_scenarios(path: Path | None = None, setting: str = "taxonomy.path") -> dict[str, Scenario]:
-    """Return our scenarios and those of the folder `path`, the value of `setting`, as `read_types` does with types.
-
-    Raises:
-        TaxonomyError: as `read_types`.
-    """
+    """Return our scenarios and those of the folder `path`, the value of `setting`, as `read_types` does with types."""
     return _read_all("scenarios", path, Scenario, "scenario", setting)
 
 
 def read_users(path: Path | None = None) -> dict[str, User]:
-    """Return our user types and those of the folder `path`, as `read_types` does with question types.
-
-    Raises:
-        TaxonomyError: as `read_types`.
-    """
+    """Return our user types and those of the folder `path`, as `read_types` does with question types."""
     return _read_all("users", path, User, "user type", "user.path")
 
 

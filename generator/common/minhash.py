@@ -51,7 +51,6 @@ class Banding:
 
     @property
     def bands(self) -> int:
-        """The number of bands."""
         return len(self._factors)
 
     def hashes(self, shingles: Shingles) -> NDArray[np.uint64]:
@@ -115,7 +114,6 @@ class Index:
         return self._count
 
     def add(self, text: str, name: str) -> None:
-        """Add a text."""
         features = self._features(text)
         number, self._count = self._count, self._count + 1
         with _space_error():

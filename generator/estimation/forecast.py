@@ -103,11 +103,7 @@ def guesses() -> Any:
 
 
 class Sizes:
-    """Works out the size of plans, by stage, from the documents and the settings.
-
-    Args:
-        components: of the run.
-    """
+    """Works out the size of plans, by stage, from the documents and the settings."""
 
     def __init__(self, components: Components) -> None:
         self.components, self.settings = components, components.settings

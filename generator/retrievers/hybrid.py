@@ -17,8 +17,6 @@ from generator.schema import Split
 
 
 class FusionSettings(RetrieverSettings):
-    """Settings of a fusion of rankings."""
-
     rrf_k: float = Field(
         ge=0,
         description="The constant k of reciprocal rank fusion: the smaller, the more the first ranks count (60 in the "

@@ -181,8 +181,6 @@ class BertMetric(Metric):
 
 
 class BertMetricSettings(ComputingJudgeSettings):
-    """Settings of the metrics that compare meaning."""
-
     name: Literal["bert_recall", "bert_k_precision", "rb_alg"] = Field(description="Name of the metric.")
     encoder: str = Field(
         min_length=1, description="Encoder that compares texts: a name on the Hugging Face hub, or a local folder."

@@ -190,7 +190,6 @@ class GroundingJudge(ComputingJudge):
         self.weights = weights or load_weights()
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """Judge one turn's answer; see `generator.schema.Judge`."""
         if turn.answerability == "conversational":
             return self.verdict("correct", "claims nothing", 1.0)
         shown = {p.id for p in passages}

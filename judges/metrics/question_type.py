@@ -137,7 +137,6 @@ class QuestionTypeJudge(ComputingJudge):
     name = "question_type"
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
-        """Classify one turn's question; see `generator.schema.Judge`."""
         if dialog_language().code != "en":
             return self.verdict(UNJUDGED, "knows English only")
         types = question_types(turn.meant)

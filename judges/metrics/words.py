@@ -159,8 +159,6 @@ class WordMetric(Metric):
 
 
 class WordMetricSettings(ComputingJudgeSettings):
-    """Settings of the metrics that compare words."""
-
     name: Literal["token_f1", "token_recall", "k_precision", "rouge_l"] = Field(description="Name of the metric.")
 
     def build(self, model: str) -> Judge:

@@ -42,7 +42,6 @@ class Worker:
     Args:
         opener: opens the generator; pickled.
         workers: the number of workers.
-        exchange: the actor.
         folder: the driver's working directory, for relative paths.
     """
 

@@ -48,7 +48,6 @@ class Distributions:
         self.lengths = {title: Counter[int]() for title in titles}
 
     def add(self, dialog: Dialog) -> None:
-        """Count a dialog."""
         turns, passages, questions, answers = self.lengths.values()
         turns[len(dialog.turns)] += 1
         passages[len({hit.passage_id for t in dialog.turns for hit in t.hits} | {p.id for p in dialog.passages})] += 1

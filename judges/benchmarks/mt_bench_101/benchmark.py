@@ -15,8 +15,6 @@ from taxonomy import Task, read_tasks
 
 
 class MtBench101(RatedBenchmark):
-    """Settings of `benchmark=mt_bench_101`."""
-
     contexts: ClassVar[tuple[Context, ...]] = ("golden", "own")
     noun: ClassVar[str] = "task"
     answer_line: ClassVar[type[AnswerLine]] = Answer

@@ -15,8 +15,6 @@ from taxonomy import Scenario, read_scenarios
 
 
 class RadBench(RatedBenchmark):
-    """Settings of `benchmark=rad_bench`."""
-
     # The references are knowledge points and evidence, which a model can't have said.
     contexts: ClassVar[tuple[Context, ...]] = ("own",)
     noun: ClassVar[str] = "scenario"
