@@ -41,12 +41,7 @@ def money(done: Ended) -> float:
 
 def taken(site: Site) -> list[float]:
     tokens = site.summary()["tokens"]
-    return [
-        site.summary()["lm_calls"],
-        tokens["prompt"] - tokens["cached"],
-        tokens["cached"],
-        tokens["completion"],
-    ]
+    return [site.summary()["lm_calls"], tokens["prompt"] - tokens["cached"], tokens["cached"], tokens["completion"]]
 
 
 def test_a_preview_tells_what_the_run_takes_which_continues_it(site: Site, openai_server: OpenAIServer) -> None:

@@ -29,17 +29,7 @@ from tests.support.scripted import Scripted, Shelf, kinds, said
 # Seeded, so that every run tries the same examples.
 fair = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 SIGNATURES = (FirstQuestion, NextQuestion, GroundedAnswer, StandaloneQuery, Correctness)
-PROSE = (
-    "A bus runs. ",
-    "Mr. Li",
-    "漢字。",
-    "“Yes.” ",
-    "x" * 700,
-    "word " * 150,
-    "👩‍👩‍👧",
-    "e\u0301",
-    "🏳️",
-)
+PROSE = ("A bus runs. ", "Mr. Li", "漢字。", "“Yes.” ", "x" * 700, "word " * 150, "👩‍👩‍👧", "e\u0301", "🏳️")
 SIGNS = ("1. ", "- ", "\n", "\n\n", "\r\n", "\t", "  ", "\x00", "\u2028", "\x85", "\u202e", "\ufeff", *'{}"', "\\u0000")
 MARKUP = ("<task>", "</task>", "</ documents>", "<\u200bdialog>", '<document title="x">', "[3] ", "User: ", "Agent: ")
 PIECES = st.sampled_from([*PROSE, *SIGNS, *MARKUP])

@@ -96,12 +96,7 @@ def test_a_disclaimer_claims_nothing(code: str, disclaimer: str) -> None:
 
 @pytest.mark.parametrize(
     ("code", "answer"),
-    [
-        ("en", "I do not "),
-        ("de", "Es gibt keine Gebühr und "),
-        ("fr", "Il n'y a pas "),
-        ("es", "No puedo y no se "),
-    ],
+    [("en", "I do not "), ("de", "Es gibt keine Gebühr und "), ("fr", "Il n'y a pas "), ("es", "No puedo y no se ")],
 )
 def test_a_text_that_goes_round_in_circles_is_read_in_no_time(code: str, answer: str) -> None:
     start, language = process_time(), load_language(code)

@@ -46,12 +46,7 @@ def test_every_choice_builds_its_part(group: str, name: str) -> None:
         part: Any = build_choice(group, name)
     else:
         part = getattr(settings(f"{group}={name}", *NEEDS.get((group, name), [])), group)
-    if group in (
-        "benchmark",
-        "corpus",
-        "taxonomy",
-        "judge",
-    ):  # their names are in run folders
+    if group in ("benchmark", "corpus", "taxonomy", "judge"):  # their names are in run folders
         assert part.name == name
     if group == "taxonomy":
         taxonomy = load_taxonomy(part)

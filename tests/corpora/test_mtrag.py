@@ -399,10 +399,7 @@ def test_what_is_relevant_in_the_real_conversations_is_what_the_qrels_say(data: 
 
 @pytest.mark.parametrize(
     ("file", "conversations", "turns"),
-    [
-        ("evaluations/reference_subset_with_human_evaluations.json", 15, 116),
-        ("sample_data/responses-10.jsonl", 2, 10),
-    ],
+    [("evaluations/reference_subset_with_human_evaluations.json", 15, 116), ("sample_data/responses-10.jsonl", 2, 10)],
 )
 def test_the_real_tasks_are_the_turns_of_the_real_conversations(
     data: Path, file: str, conversations: int, turns: int

@@ -113,11 +113,7 @@ def test_a_first_turn_that_fails_ends_the_dialog(algorithm: Algorithm) -> None:
 
 
 SKIPPED: dict[str, tuple[dict[str, list[Entry]], str, str]] = {
-    "question": (
-        {"ask": [*ASK[:2], ASK[0], ASK[1], ASK[0], *ASK[2:4]]},
-        "ask",
-        "repeats an earlier question",
-    ),
+    "question": ({"ask": [*ASK[:2], ASK[0], ASK[1], ASK[0], *ASK[2:4]]}, "ask", "repeats an earlier question"),
     "answer": (
         {"ask": [*ASK[:2], {"question": "Is it high?"}, *ASK[2:4]], "answer": [*ANSWER[:2], "no", "no", *ANSWER[2:4]]},
         "answer",

@@ -99,11 +99,7 @@ def test_a_synthesis_item_has_points_of_what_was_found_and_the_target_paragraph(
     spans = [e for turn in draft.turns for e in turn.evidence]
     assert all(by_id[e.passage_id].text[e.start : e.end] == e.text for e in spans)
     assert [t.question_type for t in draft.turns] == ["news"] * 3
-    assert [turn.reasoning for turn in draft.turns] == [
-        "Set 1 of 1, rated 4 of 5: Fine.\nIt burns.",
-        "",
-        "Plans.",
-    ]
+    assert [turn.reasoning for turn in draft.turns] == ["Set 1 of 1, rated 4 of 5: Fine.\nIt burns.", "", "Plans."]
 
 
 def test_the_target_paragraph_is_placed_in_a_passage_that_was_found_and_else_in_the_source() -> None:
@@ -188,8 +184,7 @@ def numbered(number: int) -> Mapping[str, Any]:
 
 def test_the_best_set_stays_and_of_equals_the_first() -> None:
     model = Scripted(
-        candidates=[numbered(n) for n in range(4)],
-        score=[{"rating": 2}, {"rating": 4}, {"rating": 4}, {"rating": 1}],
+        candidates=[numbered(n) for n in range(4)], score=[{"rating": 2}, {"rating": 4}, {"rating": 4}, {"rating": 1}]
     )
     draft = write(model, shelves(4), plan("news"), candidates=4)
     assert draft.turns[0].query == "Write a summary of the Birch mill."

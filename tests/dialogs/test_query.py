@@ -27,10 +27,7 @@ def test_a_rewritten_query_is_sampled_stripped_and_neither_adds_facts_nor_pastes
     assert "How old is she?" in task(model.calls[0].prompt)
 
 
-HISTORY = [
-    make_turn(1, query="What runs?", answer="A tram."),
-    make_turn(2, query="Where?", answer="Along the river."),
-]
+HISTORY = [make_turn(1, query="What runs?", answer="A tram."), make_turn(2, query="Where?", answer="Along the river.")]
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,7 @@ from judges.metrics import bert
 from judges.metrics import words as metrics
 from judges.metrics.bert import BertMetric
 from judges.metrics.conditioning import answerability_accuracy, conditioned
-from judges.metrics.words import (
-    Metric,
-    WordMetric,
-    k_precision,
-    rb_alg,
-    rouge_l,
-    token_f1,
-    token_recall,
-    words,
-)
+from judges.metrics.words import Metric, WordMetric, k_precision, rb_alg, rouge_l, token_f1, token_recall, words
 from tests.support.scripted import piece, said
 
 STORED = "mtrag/evaluations/reference_subset_with_human_evaluations.json"

@@ -33,11 +33,7 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_proxy_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_API_KEY", "s3cret-canary")
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        ThreadPoolExecutor(1) as thread,
-        OpenAIServer() as server,
-    ):
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as thread, OpenAIServer() as server:
 
         def refuse() -> bytes:
             with listener.accept()[0] as proxied:

@@ -57,10 +57,7 @@ def test_hybrid_is_the_fusion_of_its_rankings(tmp_path: Path, word_model: WordMo
     lib, held = library(tmp_path, many(40)), range(10, 30)
     mask = np.isin(np.arange(40), held)
     query = many(40)[7].text[:40]
-    parts = (
-        Bm25(lib, mask, SETTINGS["k1"], SETTINGS["b"]),
-        Dense(lib, mask, HybridSettings(**SETTINGS)),
-    )
+    parts = (Bm25(lib, mask, SETTINGS["k1"], SETTINGS["b"]), Dense(lib, mask, HybridSettings(**SETTINGS)))
     rankings = [asyncio.run(part.rank(query, depth, split)) for part in parts]
     assert [row for row, _ in rankings[0]] != [row for row, _ in rankings[1]]
     expected = fuse(rankings, [0.3, 1], 7)[:4]

@@ -400,12 +400,6 @@ def _completion(body: Body, text: str, cached: int = 0, finish_reason: str = "st
         "id": f"chatcmpl-{digest(body)[:12]}",
         "object": "chat.completion",
         "model": body["model"],
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason},
-        ],
-        "usage": {
-            **usage,
-            "total_tokens": sum(usage.values()),
-            "prompt_tokens_details": {"cached_tokens": cached},
-        },
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}],
+        "usage": {**usage, "total_tokens": sum(usage.values()), "prompt_tokens_details": {"cached_tokens": cached}},
     }

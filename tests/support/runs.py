@@ -31,12 +31,7 @@ from tests.support.openai_server import Body, OpenAIServer, Responder, fill, pro
 
 Program = Command | Mapping[str, Command] | Callable[[], int]
 # The key of the summary that counts the drops of a scope.
-_DROPPED = {
-    "dialog": "dropped",
-    "turn": "dropped_turns",
-    "pair": "dropped_pairs",
-    "candidate": "dropped_candidates",
-}
+_DROPPED = {"dialog": "dropped", "turn": "dropped_turns", "pair": "dropped_pairs", "candidate": "dropped_candidates"}
 
 
 @dataclass(frozen=True)

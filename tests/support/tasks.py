@@ -34,10 +34,7 @@ def write_dialog(body: Body) -> dict[str, Any]:
             said += f" {RESULT}" if place else f" {MISTAKE}"
         elif "result" in fields:
             said += f" {RESULT}"
-        turn: dict[str, Any] = {
-            "user": f"Is that {' '.join(asked)}?",
-            "agent": f"It is {said}, is it not?",
-        }
+        turn: dict[str, Any] = {"user": f"Is that {' '.join(asked)}?", "agent": f"It is {said}, is it not?"}
         turns.append({**turn, "evidence": [1]} if grounded else turn)
     reply: dict[str, Any] = {"plan": "One asks.", "result": RESULT, "mistake": MISTAKE, "turns": turns}
     return {name: value for name, value in reply.items() if name in fields}

@@ -166,11 +166,7 @@ def test_answers_that_are_judged_again_have_the_same_scores(site: Answering, ope
 
 @pytest.mark.parametrize(
     ("reply", "answer"),
-    [
-        ("<think>Nine?</think> Both", "Both"),
-        ("So, nine.\n</think>\n\nBoth", "Both"),
-        ("<think>Both is probably", ""),
-    ],
+    [("<think>Nine?</think> Both", "Both"), ("So, nine.\n</think>\n\nBoth", "Both"), ("<think>Both is probably", "")],
 )
 def test_thoughts_are_no_answer(site: Answering, openai_server: OpenAIServer, reply: str, answer: str) -> None:
     openai_server.responder = lambda body: reply

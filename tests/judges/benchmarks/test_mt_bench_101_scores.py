@@ -46,14 +46,7 @@ def scored(*turns: list[Rated]) -> MtBenchScores:
 
 def test_a_dialog_is_its_minimum_and_beside_it_its_mean() -> None:
     found = scored(rated("SI", "1", 9, 3, 6), rated("SI", "2", 8))
-    assert found.tasks["SI"].model_dump() == {
-        "score": 5.5,
-        "low": 3,
-        "high": 8,
-        "mean": 7,
-        "dialogs": 2,
-        "unscored": 0,
-    }
+    assert found.tasks["SI"].model_dump() == {"score": 5.5, "low": 3, "high": 8, "mean": 7, "dialogs": 2, "unscored": 0}
     assert (found.average.score, found.mean.score, found.judged) == (5.5, 7, 4)
 
 
