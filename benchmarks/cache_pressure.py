@@ -70,15 +70,10 @@ async def lead(client: HttpClient, texts: Texts, model: str, at_once: int, dialo
     with client.for_dialog(f"document {dialog // 2}") as bound:
         for call in range(dialog * 5 % CALLS if dialog < at_once else 0, CALLS):
             message = Message(role="user", content=texts.prompt(dialog, call))
-            await bound.chat(
-                ChatRequest(
-                    model=model,
-                    messages=(message,),
-                    sampling=Sampling(temperature=0),
-                    seed=dialog,
-                    max_tokens=REPLY_TOKENS,
-                )
+            request = ChatRequest(
+                model=model, messages=(message,), sampling=Sampling(temperature=0), seed=dialog, max_tokens=REPLY_TOKENS
             )
+            await bound.chat(request)
 
 
 # Calls answered, their prompt tokens, and those of them that were cached.

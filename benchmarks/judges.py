@@ -131,16 +131,9 @@ def print_published(data: Path) -> None:
     """Print how the values that mtRAG's authors published correlate with their human ratings."""
     found = read_ratings(data)
     print(f"{len(found)} responses\n")
-    rows = [
-        [
-            name,
-            *(
-                spearman([scored.human[short] for scored, _ in found], [stored[name] for _, stored in found])
-                for short in ASKED
-            ),
-        ]
-        for name in STORED
-    ]
+    human = {short: [scored.human[short] for scored, _ in found] for short in ASKED}
+    published = {name: [stored[name] for _, stored in found] for name in STORED}
+    rows = [[name, *(spearman(human[short], given) for short in ASKED)] for name, given in published.items()]
     print(table(["Spearman with", *ASKED], rows))
 
 
