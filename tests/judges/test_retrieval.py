@@ -125,6 +125,20 @@ def test_a_search_of_ones_own_is_asked_for_all_forms(folder: Path, table: Table)
     assert {rows[f"http, {form}", "all"]["R@10"] for form in ("lastturn", "rewrite")} == {"1.0"}
 
 
+def test_a_search_of_ones_own_may_name_the_documents_of_the_passages(folder: Path, table: Table) -> None:
+    found = [{"id": name, "text": text, "document_id": "transport.pdf"} for name, text in PASSAGES.items()]
+    with SearchServer(lambda body: found[: body["k"]]) as server:
+        rows = table(folder, "retriever=http", f"retriever.url={server.url}")
+    assert rows["http, lastturn", "all"]["R@10"] == "1.0"
+
+
+def test_passages_that_are_not_in_the_collection_are_named(folder: Path, tmp_path: Path) -> None:
+    found = [{"id": f"uuid-{name}", "text": text} for name, text in PASSAGES.items()]
+    with SearchServer(lambda body: found[: body["k"]]) as server:
+        done = command(folder, "retriever=http", f"retriever.url={server.url}", f"cache_dir={tmp_path / 'cache'}")
+    assert "transport: 4 of 4 passages that were found are not in" in done.err
+
+
 @pytest.mark.parametrize("given", [[], ["language=ja"]])
 def test_passages_are_searched_in_their_language(given: list[str], tmp_path: Path, table: Table) -> None:
     folder = tasks(tmp_path / "tasks")

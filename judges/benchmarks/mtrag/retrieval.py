@@ -1,8 +1,9 @@
 """Recall and nDCG on mtRAG's retrieval tasks (Katsis et al. 2025, table 4), of our retrievers or of given rankings."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +15,7 @@ from generator.common.console import note
 from generator.corpora.library import Library
 from generator.errors import CorpusError, Rejected, RetrieverError
 from generator.retrievers.base import RetrieverSettings
-from generator.schema import Retriever
+from generator.schema import Passage, Retriever
 from judges.benchmarks.mtrag.retrieval_table import Row
 from judges.benchmarks.mtrag.retrieval_tasks import (
     FORMS,
@@ -31,6 +32,7 @@ from judges.metrics.ranking import CUTS, Figures, Scores, mean, measure, to_scor
 WHOLE = 1_000_000
 # Queries at the same time.
 CONCURRENCY = 64
+_document_id = attrgetter("document_id")
 
 
 def evaluate_run(folder: Path, split: str | None, run: Path) -> list[Row]:
@@ -80,8 +82,15 @@ def evaluate_retriever(
                 f"{collection.corpus}; check that both files have the same ids"
             )
         retriever = open_retriever(library, settings, language)
-        for form, rankings in run_async(_rank_forms(retriever, collection, forms)).items():
+        of_forms = run_async(_rank_forms(retriever, library, collection, forms))
+        for form, rankings in of_forms.items():
             found[form] |= {query: to_scores(ranking) for query, ranking in rankings.items()}
+        ids = {each for rankings in of_forms.values() for ranking in rankings.values() for each in ranking}
+        if strange := sum(library.row(each) is None for each in ids):
+            note(
+                f"{collection.name}: {strange} of {len(ids)} passages that were found are not in {collection.corpus} "
+                "and count as not relevant; check that the search gives them the same ids"
+            )
     return [row for form in forms for row in _rows(f"{name}, {form}", collections, found[form])]
 
 
@@ -102,7 +111,9 @@ def open_retriever(library: Library, settings: RetrieverSettings, language: str 
     return settings.open(library, np.zeros(len(library), dtype=np.bool_))
 
 
-async def rank_documents(retriever: Retriever, queries: Mapping[str, str], k: int) -> dict[str, list[str]]:
+async def rank_documents(
+    retriever: Retriever, queries: Mapping[str, str], k: int, id_of: Callable[[Passage], str] = _document_id
+) -> dict[str, list[str]]:
     """Return the ids of each query's documents among its best `k` passages, best first."""
     limit = asyncio.Semaphore(CONCURRENCY)
 
@@ -112,21 +123,27 @@ async def rank_documents(retriever: Retriever, queries: Mapping[str, str], k: in
                 hits = await retriever.search(query, k, "train")
             except Rejected as failure:
                 raise RetrieverError(f"{failure.reason}: {failure.text}") from failure
-        return list(dict.fromkeys(hit.passage.document_id for hit in hits))
+        return list(dict.fromkeys(id_of(hit.passage) for hit in hits))
 
     rankings = await asyncio.gather(*map(rank, queries.values()))
     return dict(zip(queries, rankings, strict=True))
 
 
 async def _rank_forms(
-    retriever: Retriever, collection: Collection, forms: Sequence[Form]
+    retriever: Retriever, library: Library, collection: Collection, forms: Sequence[Form]
 ) -> dict[Form, dict[str, list[str]]]:
     """Return the rankings of the queries in each form; in one event loop, since a retriever may hold to its first."""
+
+    def id_of(passage: Passage) -> str:
+        # A search of one's own may say which document a passage of the collection is from.
+        return passage.document_id if library.row(passage.id) is None else passage.id
+
     return {
         form: await rank_documents(
             retriever,
             {query: text for query, text in collection.queries[form].items() if query in collection.relevant},
             CUTS[-1],
+            id_of,
         )
         for form in forms
     }
