@@ -12,6 +12,7 @@ from generator.dialogs.calls import call
 from generator.dialogs.message_text import on_one_line
 from generator.dialogs.prompt import Conversation, Documents, said_in
 from generator.dialogs.signatures import StandaloneQuery
+from generator.errors import RetrieverError
 from generator.schema import Hit, Passage, QueryForm, Retriever, Scored, Split, Turn
 
 _MOST_ADDED = 2
@@ -77,6 +78,9 @@ async def search(
 
     Args:
         document: the id of the only document that is searched; None: all are.
+
+    Raises:
+        RetrieverError: it can't be searched, or gives passages with different texts one id, by which they are cited.
     """
     wanted = k
     while True:
@@ -89,6 +93,13 @@ async def search(
         wanted *= 2
     best = list(by_text.items())[:k]
     ids = {passage.text_key: passage.id for passage in known}
+    texts = {name: text for text, name in ids.items()}
+    for text, scored in best:
+        if texts.setdefault(scored.passage.id, text) != text:
+            raise RetrieverError(
+                f"retriever: two passages with different texts have the id {scored.passage.id}; give each passage of "
+                "your index an id of its own, and the same text in every reply (docs/retrieval.md)"
+            )
     hits = tuple(
         Hit(passage_id=ids.get(text, scored.passage.id), score=scored.score, rank=rank, new=text not in ids)
         for rank, (text, scored) in enumerate(best, start=1)

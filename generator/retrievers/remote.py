@@ -282,7 +282,7 @@ class RemoteRetriever(ABC):
 
     def _kept(self, found: Sequence[FoundPassage], split: Split, document: str | None) -> list[Scored]:
         """Return those of a reply that belong to the split and the document, without copies."""
-        kept: dict[str, Scored] = {}
+        kept: dict[tuple[str, str], Scored] = {}
         for rank, each in enumerate(found, 1):
             if not each.text.strip():
                 self._note_blank(each)
@@ -290,7 +290,7 @@ class RemoteRetriever(ABC):
             name = each.document_id or each.id
             if self._split(name) == split and document in (None, name):
                 score = 1 / rank if each.score is None else each.score
-                kept.setdefault(each.id, Scored(passage=self._passage(each, name), score=score))
+                kept.setdefault((each.id, each.text), Scored(passage=self._passage(each, name), score=score))
         return list(kept.values())
 
     def _split(self, document_id: str) -> Split:

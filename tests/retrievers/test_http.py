@@ -91,6 +91,18 @@ def test_no_more_than_max_k_are_asked_for(lib: Library) -> None:
     assert max(body["k"] for body in server.requests) == 7
 
 
+@pytest.mark.parametrize("known", ["in one reply", "of an earlier turn"])
+def test_one_id_for_two_texts_is_an_error(known: str, lib: Library) -> None:
+    """Such as a document's id for each of its chunks, or a snippet for each query: citations would be ambiguous."""
+    chunks = [{"id": "lines.md", "text": f"Tram {n} is green."} for n in range(2)]
+    with SearchServer(lambda body: chunks if known == "in one reply" else chunks[:1]) as server:
+        retriever = opened(lib, server)
+        earlier = () if known == "in one reply" else search(retriever)
+        chunks.reverse()
+        with pytest.raises(RetrieverError, match=r"with different texts have the id lines\.md"):
+            asyncio.run(query.search(retriever, "tram", 5, "train", earlier))
+
+
 def test_copies_are_found_in_their_split_alone(lib_with_copies: Library) -> None:
     mask = lib_with_copies.validation(0.2, 1)
     everything = [{"id": f"p{n}", "document_id": f"d{n}", "text": f"The tram stops here {n}."} for n in range(60)]
