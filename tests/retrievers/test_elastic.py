@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from aiohttp import web
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
@@ -417,6 +418,20 @@ def test_an_error_that_stays_is_reported_after_the_last_retry(
         opened(library(tmp_path), server)
     assert len(server.asked("/_bulk")) == 4
     opened(library(tmp_path), server)
+
+
+def test_a_shard_that_is_away_is_no_incomplete_index(server: ElasticsearchServer, tmp_path: Path) -> None:
+    opened(library(tmp_path), server)
+
+    async def in_part(request: web.Request) -> web.StreamResponse:
+        return server.response(200, {"count": 1, "_shards": {"total": 2, "successful": 1, "skipped": 0, "failed": 1}})
+
+    server.faults["/_count"] = [in_part, in_part]
+    assert found(opened(library(tmp_path), server), "crossing", k=1) == ["ferry"]
+    assert not server.asked("/_mget")
+    server.faults["/_count"] = [in_part] * 4
+    with pytest.raises(RetrieverError, match=r"some shards .* did not answer.*the same command continues$"):
+        opened(library(tmp_path), server)
 
 
 def test_one_of_several_servers_may_be_gone_at_the_start(server: ElasticsearchServer, tmp_path: Path) -> None:

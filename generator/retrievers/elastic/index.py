@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from generator.common.console import note
 from generator.corpora.library import Library
 from generator.errors import RetrieverError, describe
-from generator.retrievers.elastic.server import Refusal, Server, body
+from generator.retrievers.elastic.server import Refusal, Server, body, missing_shards
 from generator.schema import Passage, Record, Split
 
 Part = Literal["bm25", "dense", "elser"]
@@ -241,10 +241,13 @@ class Index:
         self.server.request("loading passages", send)
 
     def _count(self) -> int:
-        count: int = self.server.request(
-            "counting passages", lambda client: body(client.count(index=self.name))["count"]
-        )
-        return count
+        def count(client: Any) -> int:
+            found = body(client.count(index=self.name))
+            if found["_shards"]["failed"]:
+                raise missing_shards()
+            return int(found["count"])
+
+        return self.server.request("counting passages", count)
 
     def _finish(self) -> None:
         request, name, total = self.server.request, self.name, self.library.passage_count

@@ -18,7 +18,7 @@ from generator.corpora.library import Library
 from generator.retrievers.base import Ranker, Ranking
 from generator.retrievers.batching import Batcher
 from generator.retrievers.elastic.index import Contents, Fields, Index, Part, split_filters
-from generator.retrievers.elastic.server import Access, Refusal, Server, body
+from generator.retrievers.elastic.server import Access, Refusal, Server, body, missing_shards
 from generator.retrievers.encoder import Encoder, EncoderSettings
 from generator.retrievers.hybrid import FusionSettings, fuse
 from generator.schema import Operational, Passage, Split
@@ -240,7 +240,7 @@ class Elasticsearch(Ranker):
             if "error" in response:
                 return Refusal(response["status"], response["error"])
             if response["timed_out"] or response["_shards"]["failed"]:
-                return Refusal(503, {"type": "partial_result", "reason": "some shards of the index did not answer"})
+                return missing_shards()
             rankings.append([(int(hit["_id"]), hit["_score"]) for hit in response["hits"]["hits"]])
         if self._settings.mode != "hybrid":
             return rankings[0][:k]

@@ -286,6 +286,11 @@ def body(response: Any) -> dict[str, Any]:
     return response.body
 
 
+def missing_shards() -> Refusal:
+    """Return what to raise for a reply that lacks what some shards hold; it may pass."""
+    return Refusal(503, {"type": "partial_result", "reason": "some shards of the index did not answer"})
+
+
 def _with_port(host: str) -> str:
     """Return an address with its port, which the client requires."""
     parts = urlsplit(host.rstrip("/"))
