@@ -159,14 +159,16 @@ def test_passages_are_searched_in_their_language(given: list[str], tmp_path: Pat
 
 def test_queries_that_are_left_out_are_reported(folder: Path) -> None:
     run = folder / "made.trec"
-    run.write_text("a<::>1 Q0 p1 1 9.5 x\na<::>2 Q0 p3 1 0.1 x\na<::>2 Q0 p2 2 0.9 x\nz<::>1 Q0 p2 1 1 x\n")
+    run.write_text(
+        "a<::>1 Q0 p1 1 9.5 x\na<::>2 Q0 p3 1 0.1 x\na<::>2 Q0 p2 2 0.9 x\nb<::>2 Q0 p2 1 1 x\nz<::>1 Q0 p2 1 1 x\n"
+    )
     with (folder / "transport" / "qrels" / "dev.tsv").open("a") as file:
         file.write("y<::>1\tp1\t1\n")
     shown = command(folder, f"run={run}", "format=json")
     assert "transport: 1 of 4 queries have no relevant passage" in shown.err
     assert "transport: 1 queries of the qrels are in no query file" in shown.err
     assert "made.trec: no ranking for 1 of 3 queries" in shown.err
-    assert "made.trec: 1 of 3 queries are not in the tasks" in shown.err
+    assert "made.trec: 1 of 4 queries are not in the tasks" in shown.err
     everything, first, *_ = json.loads(shown.out)
     # The score counts and not the rank: p2 before p3.
     assert everything["recall"] == pytest.approx({"1": 0.5, "3": 0.5, "5": 0.5, "10": 0.5})

@@ -168,7 +168,7 @@ def _rows(ranking: str, collections: Sequence[Collection], found: Scores) -> Ite
         each |= measure(collection.relevant, found)
     if unranked := len(each.keys() - found.keys()):
         note(f"{ranking}: no ranking for {unranked} of {len(each)} queries; they count as 0")
-    if others := len(found.keys() - each.keys()):
+    if others := len(found.keys() - set[str]().union(*(of.query_ids for of in collections))):
         note(f"{ranking}: {others} of {len(found)} queries are not in the tasks and are left out")
 
     later = {query: collection_of[query].standalone(query) for query in each if turn_number(query) > 1}
