@@ -157,7 +157,7 @@ def read(settings: ReadSettings) -> None:
     from judges.people.report import measure
     from judges.people.tables import as_markdown, print_report
     from judges.people.verdicts import Judged
-    from judges.people.write import REPORT, check_filter, check_folder, read_key, source_names, write_judged
+    from judges.people.write import REPORT, check_filter, check_folder, read_key, source_names, writing_judged
 
     require()
     key = read_key(settings.key, settings.input, settings.annotations, settings.criteria)
@@ -169,11 +169,11 @@ def read(settings: ReadSettings) -> None:
     folder = settings.run_dir or Path("outputs", f"{names[0]}-{REPORT}")
     check_folder(folder, key)
     published = {name: of for path in settings.annotations for name, of in published_scores(path).items()}
-    kept = write_judged(folder, key, names, judged, published, settings.judge.filter)
-    report = measure(judged, efforts, names, settings.seed)
-    for each in said:
-        note(each)
-    write_text(folder / f"{REPORT}.json", report.model_dump_json(indent=1) + "\n")
+    with writing_judged(folder, key, names, judged, published, settings.judge.filter) as kept:
+        report = measure(judged, efforts, names, settings.seed)
+        for each in said:
+            note(each)
+        write_text(folder / f"{REPORT}.json", report.model_dump_json(indent=1) + "\n")
     write_text(folder / f"{REPORT}.md", as_markdown(report, judged.criteria))
     print_report(report, judged.criteria)
     print(f"\npairs: {kept[0]} of {kept[1]} stay by judge.filter={settings.judge.filter}")

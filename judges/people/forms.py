@@ -4,6 +4,7 @@ Nothing in these files tells where an item comes from; the key does.
 """
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -36,6 +37,14 @@ def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) 
     made = [path for path in (folder, key_file) if path.is_file() or (path.is_dir() and any(path.iterdir()))]
     if made:
         raise ConfigError(f"{made[0]}: exists already, and people may be judging by it; set another output")
+    try:
+        return _write(folder, key, drawn, key_file)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # or the same command would find it made
+        raise
+
+
+def _write(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) -> list[Path]:
     make_folder(folder, "output")
     make_folder(key_file.parent, "key")
     written = []

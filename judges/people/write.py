@@ -1,6 +1,7 @@
 """Write the dialogs that people judged with their verdicts, and what a filter keeps of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -67,22 +68,29 @@ def check_filter(text: str, judged: Judged) -> None:
 
 
 def check_folder(folder: Path, key: Key) -> None:
-    """Raise ConfigError or RunError if the folder holds one of the sets, or something else."""
+    """Raise ConfigError or RunError if the folder holds one of the sets, or something else.
+
+    Unfinished files alone are what an interruption left.
+    """
     for source in key.sources:
         check_apart(folder, Path(source.path))
-    if folder.exists() and not (folder / f"{REPORT}.json").exists() and any(folder.iterdir()):
+    others = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".unfinished"))
+    if not (folder / f"{REPORT}.json").exists() and next(others, None):
         raise RunError(f"run_dir={folder}: holds something else; set another run_dir")
 
 
-def write_judged(
+@contextmanager
+def writing_judged(
     folder: Path,
     key: Key,
     names: Sequence[str],
     judged: Judged,
     published: Mapping[str, Mapping[str, float]],
     keep: str,
-) -> tuple[int, int]:
-    """Write `dialogs.jsonl` and `drops.jsonl` of each set; return how many pairs stay of how many.
+) -> Iterator[tuple[int, int]]:
+    """Write `dialogs.jsonl` and `drops.jsonl` of each set; give how many pairs stay of how many.
+
+    The files are in place once the block has ended, which writes the one that `check_folder` knows the folder by.
 
     Args:
         names: of the sets, for the folders of several.
@@ -94,14 +102,15 @@ def write_judged(
         RunError: the folder can't be written.
     """
     kept = total = 0
-    for place, (source, name) in enumerate(zip(key.sources, names, strict=True)):
-        own = folder / name if len(names) > 1 else folder
-        make_folder(own)
-        with atomic_write(own / "dialogs.jsonl") as dialogs, atomic_write(own / "drops.jsonl") as drops:
+    with ExitStack() as stack:
+        for place, (source, name) in enumerate(zip(key.sources, names, strict=True)):
+            own = folder / name if len(names) > 1 else folder
+            make_folder(own)
+            dialogs, drops = (stack.enter_context(atomic_write(own / f"{of}.jsonl")) for of in ("dialogs", "drops"))
             for dialog in judged.add(place, source.open().dialogs(), published):
                 dialogs.write(f"{dialog.model_dump_json()}\n")
                 stay, lost = filter_pairs(dialog, keep)
                 drops.writelines(f"{drop.model_dump_json()}\n" for drop in lost)
                 kept, total = kept + len(stay), total + len(dialog.own_turns)
-    judged.check_found()
-    return kept, total
+        judged.check_found()
+        yield kept, total

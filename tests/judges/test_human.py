@@ -109,6 +109,28 @@ def test_a_sample_is_blind_and_only_the_key_tells(run: Path, tmp_path: Path) -> 
     assert "exists already" in command("draw", run, f"output={sample}").refused
 
 
+def test_a_sample_that_could_not_be_written_is_drawn_by_the_same_command(run: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key.json"
+    key.mkdir()
+    arguments = ("draw", run, f"output={tmp_path / 'sample'}", f"key={key}")
+    assert f"{key}: can't be written" in command(*arguments).refused
+    key.rmdir()
+    assert command(*arguments).code == 0
+
+
+def test_what_people_said_of_other_dialogs_leaves_a_folder_that_the_right_ones_go_into(
+    run: Path, tmp_path: Path
+) -> None:
+    sample = drawn(tmp_path, run, "items=24")
+    rows = rows_of(sample / "sheet.csv")
+    filled = fill(tmp_path / "filled.csv", rows, {row["id"]: {"correctness": "yes"} for row in rows}, "ann")
+    arguments = ("read", filled, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'people'}")
+    other = run_of(tmp_path / "other", *(dialog(n) for n in range(1, 8)))
+    assert "any more" in command(*arguments, f"input={other}").refused
+    assert command(*arguments).code == 0
+    assert len(load_dialogs(tmp_path / "people/dialogs.jsonl")) == 8
+
+
 def test_of_two_dialogs_with_one_id_the_first_is_judged(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", dialog(1, 2), dialog(1, 1, context="own"))  # as judges.evaluate context=both writes
     done = command("draw", run, f"output={tmp_path / 'sample'}")
