@@ -70,7 +70,7 @@ def atomic_write(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def atomic_replace(folder: Path, what: str) -> Iterator[Path]:
-    """Make an empty folder that replaces `folder` once the block has filled it.
+    """Make an empty folder that replaces `folder` once the block has filled it, a link's target in place of the link.
 
     Args:
         what: a name of its content, for the error message.
@@ -78,6 +78,7 @@ def atomic_replace(folder: Path, what: str) -> Iterator[Path]:
     Raises:
         ExportError: it can't be written; the old folder is still there.
     """
+    folder = folder.resolve()
     new, old = (folder.with_name(f".{folder.name}.{age}") for age in ("new", "old"))
     try:
         shutil.rmtree(new, ignore_errors=True)

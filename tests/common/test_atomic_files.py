@@ -28,3 +28,14 @@ def test_a_folder_that_can_not_take_its_place_leaves_the_old_one_there(
             (new / "rows").write_text("new")
     assert (folder / "rows").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
+
+
+def test_a_folder_behind_a_link_is_replaced_again_and_again(tmp_path: Path) -> None:
+    target, link = tmp_path / "disk/rows", tmp_path / "dataset"
+    target.mkdir(parents=True)
+    link.symlink_to(target)
+    for text in ("1", "2"):
+        with atomic_replace(link, "the dataset") as new:
+            (new / "rows").write_text(text)
+        assert (target / "rows").read_text() == text
+    assert link.is_symlink() and {path.name for path in tmp_path.iterdir()} == {"disk", "dataset"}
