@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from generator.common.language import PatternName, dialog_language
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences
-from generator.common.refusals import drop_refusals
+from generator.common.refusals import drop_refusals, has_refusal
 from generator.common.scripts import ends_in_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
@@ -74,7 +74,8 @@ def find_answer_fault(
     if dialog_language().matches("unfinished", answer):
         return "ends in the middle of a sentence"
     told = drop_refusals(answer)  # what isn't known may be said twice
-    if drop_requests(told) and (missing := _find_missing(answer, told, question)):
+    # Nobody is to give a number that isn't known.
+    if drop_requests(answer) and not has_refusal(answer) and (missing := _find_missing(answer, question)):
         return f"answers nothing: {missing}"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
@@ -152,22 +153,24 @@ def _split(text: str) -> list[tuple[tuple[str, ...], str]]:
 
 
 def _echoes(answer: str, question: str) -> bool:
-    """Return True if an answer is the question, which may have slips that the answer hasn't."""
+    """Return True if an answer is the question in more words, or without its slips."""
+    if content_of(question) and content_of(question) <= content_of(answer):
+        return all(ends_in_question_mark(answer[start:end]) for start, end in sentences(answer))
     said, asked = (" ".join(words(text)) for text in (answer, question))
     return SequenceMatcher(None, said, asked).ratio() >= _ECHOED
 
 
-def _find_missing(answer: str, told: str, question: str) -> str | None:
+def _find_missing(answer: str, question: str) -> str | None:
     """Return what to give that a question asks for and its answer lacks, or None.
 
     Of people's answers to “Why …?” 4 of 36 give no reason in such words, of Qwen 1.5B's 8 of 22.
     """
     language = dialog_language()
-    if language.matches("asks_number", question) and not _gives_number(told):
+    if language.matches("asks_number", question) and not _gives_number(answer):
         return "give the number"
-    if language.matches("asks_year", question) and not language.matches("year", told):
+    if language.matches("asks_year", question) and not language.matches("year", answer):
         return "give the year"
-    if language.matches("asks_reason", question) and not language.matches("reason", told):
+    if language.matches("asks_reason", question) and not language.matches("reason", answer):
         return "say why"
     if language.matches("asks_difference", question) and language.matches("alike", answer):
         return "say what differs"

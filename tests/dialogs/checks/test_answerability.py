@@ -13,6 +13,7 @@ QUERY = "What does a pass cost for students, and can they share it?"
         ("A pass costs students 12 crowns, and up to three may share it.", "answerable"),
         ("No, they can't share it, and the pass isn't sold to students.", "answerable"),  # a negative fact is no gap
         ("I don't have information on that.", "unanswerable"),
+        ("The rules of the pool don't say whether students may share a pass.", "unanswerable"),
         ("I'm sorry, I don't know what a pass costs for students or whether they can share it.", "unanswerable"),
         ("Students pay 12 crowns a month at the counter. I don't have information on sharing it.", "partial"),
         ("I don't have information on students, but adults pay 20 crowns a month and retired people 8.", "partial"),
