@@ -102,7 +102,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
     codes = _find_codes(text)
     numbers = {at: Term(text[at:end], digits, "word" if rank else "number") for at, end, digits, rank in numbered}
     end, opens, before = 0, True, ""  # the end of the last number; whether a sentence begins here; the last word
-    for (word, start), low, stem in zip(tokens, lows, _stem(lows), strict=True):
+    for (word, start), low, stem in zip(tokens, lows, stem_words(lows), strict=True):
         number = numbers.get(start)
         if start >= end and number and number.text.casefold() not in stop:
             end = start + len(number.text)
@@ -138,7 +138,7 @@ def term_keys(text: str) -> frozenset[str]:
     spelt = {word for word, start in tokens if start not in parts}
     low = {low for low, (_, start) in zip(lows, tokens, strict=True) if start not in parts}
     low.update(unit.casefold() for unit in _UNIT.findall(text))  # “8GB” supports “8 GB”
-    keys = frozenset(_stem([*low]))
+    keys = frozenset(stem_words([*low]))
     numbers = [*(digits for _, _, digits, _ in numbered), *_DECADE.findall(text)]
     numbers += [f"{century}{decade}s" for decade in _SHORT_DECADE.findall(text) for century in (19, 20)]
     numbers += [f"{digits[:3]}0s" for digits in numbers if _YEAR.fullmatch(digits)]  # 1987 supports “the 1980s”
@@ -151,7 +151,7 @@ def term_keys(text: str) -> frozenset[str]:
             numbers.append(f"{digits}:00")
     present = {*low, *numbers, *spelt}
     groups = (group for group in language.same if not present.isdisjoint(group))
-    same = _stem([each.casefold() for group in groups for each in group])
+    same = stem_words([each.casefold() for group in groups for each in group])
     numbers += [rounded for number in numbers for rounded in round_off(number)]
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()
@@ -213,6 +213,32 @@ def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
     return tuple(found)
 
 
+def convert_units(text: str, sources: Sequence[str]) -> str:
+    """Return a text with its measures as the sources have them, if these have the same: “14 days” for “two weeks”."""
+    measures = [(reading, measure) for reading in _read_units(text) if (measure := _measure(reading))]
+    if not measures:
+        return text
+    readings = [reading for source in sources for reading in _read_units(source)]
+    told, pairs = {_measure(each): each[2] for each in readings if each[2]}, {each[:2] for each in readings}
+    for (number, unit, spelt), measure in measures:
+        if measure in told and (number, unit) not in pairs:
+            text = write_plainly(text).replace(spelt, told[measure], 1)
+    return text
+
+
+def _measure(reading: tuple[str, int | None, str]) -> tuple[int, Decimal] | None:
+    """Return what a number with a unit measures: the place of its kind in `measures`, and how much in the smallest."""
+    number, unit, spelt = reading
+    kind = _scales().get(unit) if spelt and _DECIMAL.fullmatch(number) else None
+    return kind and (kind[0], kind[1] * Decimal(number))
+
+
+@cached_by_language(64)
+def _scales() -> dict[int | None, tuple[int, Decimal]]:
+    places, kinds = _unit_places(), enumerate(dialog_language().measures)
+    return {places[of]: (kind, Decimal(size)) for kind, sizes in kinds for of, size in sizes.items() if of in places}
+
+
 def shares_nothing(text: str, sources: Sequence[str], least: int = 1) -> bool:
     """Return True if a text has at least so many content words or numbers, and none of them is in a source.
 
@@ -235,7 +261,7 @@ def coverage(text: str, sources: Sequence[str]) -> float:
     return sum(any(key in of for of in keys) for key in wanted) / len(wanted) if wanted else 1.0
 
 
-def _stem(words: list[str]) -> list[str]:
+def stem_words(words: list[str]) -> list[str]:
     """Return the stems of words without accents, which people leave out, and in one spelling (`color` of "colour")."""
     language = dialog_language()
     if language.code == "en":  # “Beyoncé” has the end of no English word; elsewhere stems depend on accents

@@ -18,7 +18,16 @@ from generator.common.numbers import THOUSANDS, drop_item_numbers, write_plainly
 from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
-from generator.common.support import Term, Unsupported, find_other_units, find_unsupported, read_terms, term_keys
+from generator.common.support import (
+    Term,
+    Unsupported,
+    convert_units,
+    find_other_units,
+    find_unsupported,
+    read_terms,
+    stem_words,
+    term_keys,
+)
 from generator.dialogs.checks.asks_back import drop_requests
 from generator.dialogs.checks.evidence import find_uncovered
 from generator.schema import Passage, Record, Turn, Verdict
@@ -108,6 +117,9 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
     shared = sum(min(count, sum(source[word] for source in sources)) for word, count in counts.items())
     terms = read_terms(claim)
     known = [term_keys(text) for text in passages]
+    others = [word for word in counts if not any(word in source for source in sources)]
+    forms = zip(others, stem_words(others), strict=True)  # “5.2bn” of “5.2 billion”, “costs” of “cost”
+    shared += sum(counts[word] for word, stem in forms if any(stem in keys for keys in known))
     new = [term for term in terms if not any(term.key in keys for keys in known)]
     heard = [term_keys(text) for text in said] if new else []
     unheard = [term for term in new if not any(term.key in keys for keys in heard)]
@@ -226,6 +238,7 @@ class GroundingJudge(ComputingJudge):
         makes_up_options = bool(texts) and told != answer and _makes_up(answer, [*texts, *said])
         if not makes_up_options:
             answer = drop_referrals(drop_closings(told))
+        answer = convert_units(answer, texts)
         claim = strip_refusal(answer, [*texts, *said])
         stated = {term.key for term in read_terms(claim)}
         refuses = len(words(answer)) <= SHORT and not has_words(drop_refusals(answer))

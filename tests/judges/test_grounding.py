@@ -149,6 +149,14 @@ def test_another_day_or_month_is_not_correct(code: str, told: str, answer: str) 
         assert verdict(answer, "", make_passage("c", told)).label != "correct"
 
 
+@pytest.mark.parametrize("answer", ["5.2bn km", "50%", "Two weeks.", "It takes two weeks."])
+def test_a_short_answer_in_another_form_is_grounded(answer: str) -> None:
+    probe = make_passage(
+        "p", "It travelled 5.2 billion kilometres in 14 days, and half of the dust is lost. It takes time."
+    )
+    assert verdict(answer, passage=probe).label == "correct"
+
+
 def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
     museum = make_passage("m", "Adults pay $18. Tours last 75 minutes, and 40% of the visitors take one.")
     for answer, label in (

@@ -16,7 +16,7 @@ from generator.common.numerals import may_be_spelt_out
 from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
-from generator.common.support import find_other_units, read_terms, term_keys
+from generator.common.support import convert_units, find_other_units, read_terms, term_keys
 from generator.dialogs.checks.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
 
@@ -60,6 +60,7 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
         evidence: sentences; without a digit they may spell out numbers below 100.
     """
     claims = _QUESTION.sub("", drop_refusals(drop_closings(drop_requests(answer))))
+    claims = convert_units(claims, [*evidence, *said])
     in_digits = any(map(_DIGIT.search, evidence))
     terms = [t for t in read_terms(claims) if t.kind != "number" or in_digits or not may_be_spelt_out(t.key)]
     have = set[str]().union(*(term_keys(text) for text in evidence))
