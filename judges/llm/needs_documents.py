@@ -9,6 +9,7 @@ import dspy
 
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems
+from generator.common.support import convert_units, read_terms, term_keys
 from generator.dialogs.calls import call
 from generator.dialogs.columns import NEEDS_DOCUMENTS
 from generator.dialogs.prompt import Conversation
@@ -57,9 +58,12 @@ def agreement(question: str, answer: str, other: str) -> float:
     0 where a number of it is missing. An answer that adds nothing, such as "it does", is compared as a whole. What
     either says isn't known is left out: "I don't know" agrees with no answer, nor with one to a part of the question.
     """
-    given, told = (set(content_stems(drop_refusals(text))) for text in (answer, other))
-    added = given - set(content_stems(question)) or given
-    if not added or any(any(map(str.isdigit, stem)) for stem in added - told):
+    answer, other = drop_refusals(answer), drop_refusals(other)
+    terms = read_terms(convert_units(answer, [other]))
+    given = {term.key for term in terms} or set(content_stems(answer))  # “Yes.”
+    added, told = given - term_keys(question) or given, term_keys(other)
+    numbers = {term.key for term in terms if term.kind == "number" or any(map(str.isdigit, term.text))}
+    if not added or (added - told) & numbers:
         return 0.0
     return len(added & told) / len(added)
 

@@ -28,6 +28,9 @@ def judge(replies: Sequence[Entry], **changes: object) -> tuple[Verdict, Scripte
         ("Dogs travel free.", "They travel for free.", 1),
         ("Dogs travel free.", "I don't know what dogs pay.", 0),  # the question's words are no agreement
         ("Dogs pay 20 crowns.", "Dogs pay 30 crowns.", 0),
+        ("Dogs pay 1,200 crowns.", "1200 crowns", 1),
+        ("Dogs pay for two weeks.", "For 14 days.", 1),
+        ("Dogs wait at gate B12.", "Dogs wait at gate B13.", 0),
         ("Small dogs travel free.", "Free, if small.", 2 / 3),
         ("Dogs pay.", "Dogs pay on the ferry.", 1),  # which adds nothing to the question
         ("They travel free. I don't have information on cats.", "I don't know.", 0),
