@@ -131,7 +131,7 @@ class Language(Record):
         description="what says the same: words, signs, numbers (percent %); with a capital only so (sunday Sun)",
     )
     measures: tuple[dict[str, int], ...] = Field(
-        default=(), description="of units of one kind, each a word of `same`, how many of the smallest (minute: 60)"
+        default=(), description="of units of one kind, each a word of `same`, how many of the smallest (hour: 3600)"
     )
     spelling: dict[str, str] = Field(
         default={}, description="other spellings of stems: a regular expression, and what is put in its place (our: or)"

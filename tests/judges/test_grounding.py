@@ -158,10 +158,17 @@ def test_a_short_answer_in_another_form_is_grounded(answer: str) -> None:
 
 
 def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
-    museum = make_passage("m", "Adults pay $18. Tours last 75 minutes, and 40% of the visitors take one.")
+    museum = make_passage(
+        "m",
+        "Adults pay $18. Tours last 75 minutes, and 40% of the visitors take one. "
+        "The film lasts 30 seconds, and the map costs 20 cents.",
+    )
     for answer, label in (
         ("75% of the visitors take one.", "incorrect"),
         ("Tours last 40 minutes.", "incorrect"),
+        ("The film lasts 30 minutes.", "incorrect"),
+        ("The film lasts 30 seconds.", "correct"),
+        ("The map costs 20 dollars.", "incorrect"),
         ("Adults pay 18 dollars.", "correct"),
         ("Tours last 75 minutes, and 40 percent of the visitors take one.", "correct"),
     ):
