@@ -36,6 +36,14 @@ from generator.common.refusals import drop_closings, drop_refusals
         "I don't know what parking costs. You could look at the website or call the pool.",
         "I don't know what parking costs. It would be best to call the pool.",
         "Parking isn't mentioned, so I can't tell you. I can tell you the opening hours if you like.",
+        "The passages do not hold the answer to this question.",
+        "The passage gives no indication of the price.",
+        "The answer is not in the passage.",
+        "The question cannot be answered from the given passages.",
+        "Nothing in the text says what it costs.",
+        "There's nothing in the passage about it.",
+        "It doesn't say what it costs.",
+        "Not specified.",
     ],
 )
 def test_a_refusal_claims_nothing(answer: str) -> None:
@@ -56,6 +64,10 @@ def test_a_refusal_claims_nothing(answer: str) -> None:
         "You can ask at the desk until 9 pm.",
         "Visit the castle.",
         "The ferry is not available on Sundays.",
+        "The key is not in the drawer.",
+        "Nothing in the shop costs more.",
+        "It doesn't cover theft.",
+        "The passage has no windows.",
     ],
 )
 def test_a_claim_stays(answer: str) -> None:
