@@ -17,6 +17,8 @@ EMPTY = "the reply is empty"
 # Outputs that hold what users and agents say, and keys of the records in a list that do.
 SPOKEN = ("question", "answer", "turns")
 _SPOKEN_IN_RECORDS = ("user", "agent", "request")
+# Outputs of judges, which may think again behind the first.
+_VERDICTS = ("label", "score")
 _ENDS = frozenset(".!?…。！？؟।\"”»)]'’`")
 _REPLY_CONFIG = ConfigDict(extra="ignore", title="Reply")
 
@@ -113,17 +115,26 @@ def check_evidence(signature: SignatureType, text: str, reply: dict[str, Any], s
 
 
 def _find_object(completion: str, names: Collection[str]) -> dict[str, Any]:
-    """Return the first JSON object that has one of the keys `names`, whatever prose and braces surround it."""
-    decoder, objects, errors = json.JSONDecoder(strict=False), [], []
+    """Return the first JSON object that has one of the keys `names`, whatever prose and braces surround it.
+
+    Raises:
+        ValueError: there is none, or another one behind it has another verdict.
+    """
+    decoder, fitting, objects, errors = json.JSONDecoder(strict=False), [], [], []
+    verdict = next((name for name in _VERDICTS if name in names), None)
     for brace in re.finditer("{", completion):
         try:
             data, _ = decoder.raw_decode(completion, brace.start())
         except ValueError as error:
             errors.append(error)
             continue
-        if any(name in data for name in names):
-            return dict(data)
-        objects.append(data)
+        (fitting if any(name in data for name in names) else objects).append(data)
+        if fitting and verdict is None:
+            break
+    if fitting:
+        if any(verdict in other and other[verdict] != fitting[0].get(verdict) for other in fitting[1:]):
+            raise ValueError(f'it has more than one "{verdict}"')
+        return dict(fitting[0])
     if errors and completion.count("{") > completion.count("}"):
         raise ValueError(CUT_OFF)
     if errors:

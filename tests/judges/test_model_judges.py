@@ -1,5 +1,6 @@
 """The judges that ask a model, with a model that replies as the test wants."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -189,6 +190,11 @@ UNUSABLE: list[tuple[type[ModelJudge], Entry]] = [
     (CorrectnessJudge, {"statements": [], "label": "correct"}),
     (CorrectnessJudge, '{"statements": [{"text": "a", "finding": "correct"}], "explanation": "Fi'),
     *((MtBenchJudge, rating(score)) for score in (0, 11, 7.5, "good", None, True)),
+    *(
+        (made, f"{json.dumps(labelled(made, first))} Wait: {json.dumps(labelled(made, last))}")
+        for made, (first, *_, last) in LABELS.items()
+    ),
+    (MtBenchJudge, f"{json.dumps(rating(3))} Wait: {json.dumps(rating(9))}"),
 ]
 
 
