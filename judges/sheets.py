@@ -88,6 +88,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, s
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: is not a text in UTF-8; save the sheet as CSV in UTF-8") from error
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # passages may be longer than what `csv` takes
     try:
         sheet = csv.reader(StringIO(text), delimiter=delimiter)
         head = next(sheet, [])

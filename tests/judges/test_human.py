@@ -469,6 +469,12 @@ def test_annotations_that_are_wrong_are_one_line(change: dict[str, str], said: s
     assert said in message and not (tmp_path / "p").exists()
 
 
+def test_a_sheet_with_passages_of_any_length_is_read(run: Path, tmp_path: Path) -> None:
+    (row,) = rows_of(drawn(tmp_path, run, "items=1") / "sheet.csv")
+    sheet = fill(tmp_path / "ann.csv", [row], {row["id"]: {"passages": "words " * 40_000, "correctness": "yes"}})
+    assert command("read", sheet, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'people'}").code == 0
+
+
 def test_sheets_of_one_name_from_two_folders_are_of_two_people(run: Path, tmp_path: Path) -> None:
     rows = rows_of(drawn(tmp_path, run, "items=1") / "sheet.csv")
     for name in ("ann", "ben"):
