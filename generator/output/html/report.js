@@ -53,7 +53,7 @@ function save(event) {
   const name = $("annotator").value.trim();
   if (!name || !$("annotator").checkValidity()) {
     $("annotator").focus();
-    return tellMarks("Give your name first: letters, digits, - _ . @");
+    return tellMarks("Give your name first, without spaces: letters, digits, - _ . @ +");
   }
   const files = marks.files(name);
   if (!files.length) return tellMarks("There is nothing to save yet.");

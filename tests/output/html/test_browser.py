@@ -213,15 +213,17 @@ def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) ->
         if focused.text == "Reject":
             break
     browser.keys(Keys.ENTER, Keys.TAB, "says nothing of it", Keys.TAB, Keys.ENTER)
-    browser.one("#annotator").send_keys("ada", Keys.ENTER)
-    file = browser.downloads / "marks-ada.json"
+    browser.one("#annotator").send_keys("Zoë B", Keys.ENTER)
+    browser.wait("return document.getElementById('marked').textContent.includes('without spaces')")
+    browser.one("#annotator").send_keys(Keys.BACKSPACE, Keys.BACKSPACE, Keys.ENTER)
+    file = browser.downloads / "marks-Zoë.json"
     browser.wait("return document.getElementById('marked').textContent.startsWith('1 mark saved')")
     end = time.monotonic() + 30
     while not file.exists() and time.monotonic() < end:
         time.sleep(0.05)
     (mark,) = read_marks(file).marks
     assert (mark.dialog_id, mark.turn, mark.keep, mark.note) == ("dialog007", 1, False, "says nothing of it")
-    assert "marks=marks-ada.json" in browser.one("#marked").text
+    assert "marks=marks-Zoë.json" in browser.one("#marked").text
     browser.open("#dialog=dialog007")
     browser.wait("return document.getElementById('marked').textContent === '1 marked'")
     browser.driver.execute_script("localStorage.clear()")
