@@ -181,6 +181,7 @@ def normalise(arguments: Sequence[str], command: Command) -> list[str]:
     - `judge.lm=NAME` chooses the judge's own model from the group `lm`; so do the other settings of `OWN_MODEL`.
     - `name=~/x` has the home directory.
     - `judge.filter=` with conditions is quoted, and a setting of judges that have none of their own.
+    - A value with letters such as ü is quoted.
     - Arguments without a `=` are values of the command's positional setting; of such a command, `--name value` is
       `name=value`, as in other programs that take files.
     """
@@ -211,7 +212,9 @@ def _spell(argument: str) -> str:
     argument = re.sub(rf"^\+({_PLAIN_GROUPS})=", r"\1=", argument)
     argument = re.sub(r"^\+*(judge\.filter)=([^\"',]*[<>=][^\"',]*)$", r'++\1="\2"', argument)
     own_model = rf"^\+*(?:lm@)?({OWN_MODEL})=(?!null$)(?=[\w,.-]+$)"
-    return re.sub(own_model, r"+lm@\1=", argument)
+    argument = re.sub(own_model, r"+lm@\1=", argument)
+    # Hydra's grammar has letters such as ü in quotes alone.
+    return re.sub(r"^([^=]*)=(?=.*[^\x00-\x7f])([^\"',()\[\]{}\\]+)$", r'\1="\2"', argument)
 
 
 def help_text(command: Command, folders: Sequence[Path] = ()) -> str:

@@ -205,3 +205,9 @@ def test_a_type_of_ones_own_joins_the_mix_without_a_plus() -> None:
 
 def test_the_home_directory_can_be_a_tilde() -> None:
     assert normalise(["corpus.path=~/documents"], COMMAND)[-1] == f"corpus.path={Path.home()}/documents"
+
+
+@pytest.mark.parametrize("path", ["Bücher und Hefte", "مكتبة/a=b", "'Bücher, Hefte'"])
+def test_a_path_may_have_letters_of_any_language(path: str) -> None:
+    composed = yaml.safe_load(command("corpus=folder", f"corpus.path={path}", "--cfg", "job").out)
+    assert composed["corpus"]["path"] == path.strip("'")
