@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from typing import get_args
 
 from generator.common.atomic_files import atomic_replace, digest, write_lines, write_text
 from generator.config.settings import Settings, exporters
@@ -15,7 +16,7 @@ from generator.output.card import DatasetInfo
 from generator.output.dataset import write_dataset
 from generator.output.summary import Summary, summarise
 from generator.report_sets import write_run_report
-from generator.schema import Algorithm, Document, Passage
+from generator.schema import Algorithm, Document, Passage, Scope
 from taxonomy import Taxonomy
 
 _ALGORITHMS: Mapping[Algorithm, str] = {
@@ -163,12 +164,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             *summary.standalone.items(),
             *summary.answerability.items(),
         ),
-        dropped={
-            "dialog": summary.dropped,
-            "turn": summary.dropped_turns,
-            "pair": summary.dropped_pairs,
-            "candidate": summary.dropped_candidates,
-        },
+        dropped={scope: store.dropped(scope) for scope in get_args(Scope)},
         models=tuple(models),
         toy=settings.lm.is_bundled,
     )
