@@ -14,11 +14,11 @@ from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock
+from filelock import AcquireReturnProxy, FileLock, Timeout
 from numpy.typing import NDArray
 
 from generator.common.atomic_files import write_text
-from generator.common.console import counted
+from generator.common.console import PACE_S, counted, note
 from generator.common.detection import BEGINNING, MOST, SAMPLE, detect_language
 from generator.common.language import ENGLISH, Language, load_language
 from generator.common.passages import passage, windows
@@ -28,6 +28,16 @@ from generator.schema import Document, Evidence, Passage
 
 # Characters of a text that are hashed at a time.
 _AT_ONCE = 1 << 20
+
+
+def wait_for(file: Path, told: str) -> AcquireReturnProxy:
+    """Return the lock of a file that one process at a time holds; `told` says what another one is doing meanwhile."""
+    lock = FileLock(file)
+    try:
+        return lock.acquire(timeout=PACE_S)
+    except Timeout:
+        note(f"{told}; waiting")
+        return lock.acquire()
 
 
 def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
@@ -43,7 +53,7 @@ def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
     try:
         if not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(folder.with_name(f"{folder.name}.lock")):
+            with wait_for(folder.with_name(f"{folder.name}.lock"), f"{folder}: another process builds it"):
                 try:
                     if not folder.exists():
                         shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed

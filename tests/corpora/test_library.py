@@ -107,7 +107,10 @@ def test_a_build_that_was_broken_off_is_never_taken_for_a_whole_one(tmp_path: Pa
     assert not killed.exists()
 
 
-def test_two_at_once_build_one(tmp_path: Path) -> None:
+def test_two_at_once_build_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("generator.corpora.library.PACE_S", 0.05)
     builds: list[Path] = []
 
     def build(folder: Path) -> None:
@@ -122,6 +125,7 @@ def test_two_at_once_build_one(tmp_path: Path) -> None:
         thread.join()
     assert len(builds) == 1
     assert (tmp_path / "index" / "file").read_text() == "whole"
+    assert "another process builds it; waiting" in capsys.readouterr().err
 
 
 def test_documents_with_one_id_are_refused(tmp_path: Path) -> None:

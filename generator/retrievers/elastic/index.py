@@ -11,11 +11,10 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from generator.common.console import note
-from generator.corpora.library import Library
+from generator.corpora.library import Library, wait_for
 from generator.errors import RetrieverError, describe
 from generator.retrievers.elastic.server import Refusal, Server, body, missing_shards
 from generator.schema import Passage, Record, Split
@@ -116,7 +115,7 @@ class Index:
         """
         file = self.library.folder / f"{quote(self.name, safe='')[-100:]}.lock"
         try:
-            lock = FileLock(file).acquire()
+            lock = wait_for(file, f"{self.place}: another process builds it")
         except OSError as error:
             raise RetrieverError(f"can't write {file}: {describe(error)}; set another cache_dir") from error
         with lock:
