@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
@@ -104,6 +104,12 @@ class RemoteSettings(Connection, RetrieverSettings):
         "enough of them are of the dialog's split.",
     )
     concurrency: Annotated[int, Operational] = Field(ge=1, description="Searches in flight at a time.")
+
+    @model_validator(mode="after")
+    def _check_max_k(self) -> Self:
+        if self.max_k < self.k:
+            raise ValueError(f"max_k ({self.max_k}) must be k ({self.k}) or more")
+        return self
 
     @property
     @abstractmethod

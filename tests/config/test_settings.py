@@ -136,6 +136,7 @@ WRONG = [
     ("taxonomy.measure=[idkk]", "judge=idkk: "),
     ("judge=k_precision judge.lm=embedded", "judge.lm: judge=k_precision asks no model"),
     ("taxonomy.first.direct=much", "taxonomy.first.direct=much: must be a number"),
+    ("retriever=http retriever.max_k=4", "max_k (4) must be k (5) or more"),
     # corpora
     ("corpus=jsonl", "corpus.path"),
     ("corpus=jsonl corpus.max_broken=3 corpus.path=x", "corpus.max_broken=3: must be 1 or less"),
