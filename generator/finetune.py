@@ -9,6 +9,8 @@ from generator.command import Command, run_command
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from generator.config.job import Job
+
 COMMAND = Command(
     program="python -m generator.finetune",
     primary="finetune",
@@ -25,15 +27,16 @@ COMMAND = Command(
 )
 
 
-def finetune(cfg: "DictConfig", job: object) -> None:
+def finetune(cfg: "DictConfig", job: "Job") -> None:
     """Fine-tune the configured student, or continue.
 
     Raises:
         GroundedDialogsError: a setting is wrong, the data or the model can't be read, or a package is missing.
     """
+    from generator.config.job import load_named
     from generator.training.data import load_finetuning, read_pairs
 
-    settings = load_finetuning(cfg)
+    settings, _ = load_named(cfg, job, load_finetuning, {"student", "data", "seed", "run_dir"})
     pairs = read_pairs(settings)
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it warns of a package that nothing here needs
     from generator.training.sft import train

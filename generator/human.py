@@ -43,13 +43,16 @@ def write(cfg: "DictConfig", job: "Job") -> None:
     from generator.config.settings import load
     from generator.corpora.human import DialogCorpus
     from generator.errors import ConfigError
-    from generator.human_results import write_human
+    from generator.human_results import human_folder, write_human
     from generator.sets import DialogSet
 
     settings = load(cfg)
     corpus = settings.corpus
     if not isinstance(corpus, DialogCorpus):
         raise ConfigError(f"corpus={corpus.name}: has no human dialogs; docs/corpora.md lists the corpora that have")
+    if settings.run_dir is None and (folder := job.name_folder(human_folder(settings), {"corpus"})):
+        cfg.run_dir = folder
+        settings = load(cfg)
     given = [re.findall(r"\w+", override)[0] for override in HydraConfig.get().overrides.task]
     if unused := [name for name in dict.fromkeys(given) if name not in _USED]:
         note(f"{', '.join(unused)}: no effect on human dialogs, of which all are written")

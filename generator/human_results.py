@@ -26,6 +26,11 @@ from generator.schema import Dialog, Document, Drop, Passage, SkippedRecord
 from generator.sets import note_skipped
 
 
+def human_folder(settings: Settings) -> Path:
+    """Return the folder of a corpus's human dialogs."""
+    return settings.run_dir or Path("outputs", f"{settings.corpus.name}-human")
+
+
 def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, command: str) -> None:
     """Write the human dialogs of a corpus as those of a run are written, for training or for comparison.
 
@@ -43,7 +48,7 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
         RunError, ExportError: the folder holds something else, or can't be written.
     """
     check_columns(settings.judge.filter, ())
-    folder = settings.run_dir or Path("outputs", f"{corpus.name}-human")
+    folder = human_folder(settings)
     _prepare(folder)
     before = dialogs_digest(folder)
     summary = _write_dialogs(settings, corpus, folder)

@@ -9,6 +9,8 @@ from generator.command import Command, run_command
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from generator.config.job import Job
+
 COMMAND = Command(
     program="python -m generator.optimize",
     primary="optimize",
@@ -26,7 +28,7 @@ COMMAND = Command(
 )
 
 
-def optimize(cfg: "DictConfig", job: object) -> None:
+def optimize(cfg: "DictConfig", job: "Job") -> None:
     """Optimise the configured target, or continue.
 
     Raises:
@@ -34,11 +36,10 @@ def optimize(cfg: "DictConfig", job: object) -> None:
         KeyboardInterrupt: it was interrupted; finished calls are kept.
     """
     os.environ.setdefault("TQDM_DISABLE", "1")  # read when DSPy is imported, whose progress bars would mix
-    from omegaconf import OmegaConf
-
+    from generator.config.job import load_named
     from generator.optimization.run import load_optimization, run_optimization
 
-    run_optimization(load_optimization(cfg), OmegaConf.to_yaml(cfg, resolve=True))
+    run_optimization(*load_named(cfg, job, load_optimization, {"target", "lm.model", "seed", "run_dir"}))
 
 
 if __name__ == "__main__":

@@ -239,6 +239,20 @@ def test_a_larger_budget_continues_a_finished_optimisation(data: Path) -> None:
     assert held_out < 16, "the scores before weren't asked for again"
 
 
+def test_a_sweep_has_a_folder_for_each_whose_configuration_continues_it(
+    data: Path, tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    usual = ["target=judge.correctness", f"data={data}", "train=4", "validation=4", "held_out=4", "fresh=true"]
+    assert command("-m", *usual, "calls=4,8", *openai_server.settings(), program=COMMAND).code == 0
+    folders = {path.name: path for path in Path("outputs/prompts").iterdir()}
+    assert folders.keys() == {f"judge.correctness-test-model-0-calls-{calls}" for calls in (4, 8)}
+    calls = len(openai_server.bodies)
+    for folder in folders.values():
+        assert command(str(folder / "config.yaml"), program=COMMAND).code == 0
+    assert len(openai_server.bodies) == calls
+
+
 def test_a_program_file_is_loaded_by_judges_and_runs(
     data: Path, tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
