@@ -20,9 +20,14 @@ from generator.dialogs.prompt import Conversation, Documents
 from generator.schema import Record
 
 REJECTED = "Your last attempt was refused; write a different one"
-_LONGEST_FACT = 400
-_cut = BeforeValidator(lambda fact: fact[:_LONGEST_FACT] if isinstance(fact, str) else fact)
-Fact = Annotated[str, Field(max_length=_LONGEST_FACT), _cut]
+
+
+def cut_to(longest: int) -> BeforeValidator:
+    """Return what cuts a text in a list that nobody says, in place of losing the reply where no schema bounds it."""
+    return BeforeValidator(lambda text: text[:longest] if isinstance(text, str) else text)
+
+
+Fact = Annotated[str, Field(max_length=400), cut_to(400)]
 
 
 class Question(dspy.Signature):

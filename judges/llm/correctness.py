@@ -3,12 +3,13 @@
 The rubric is `correctness.txt`.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import dspy
 from pydantic import Field
 
 from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.signatures import cut_to
 from generator.schema import Record, Verdict
 from judges.base import UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
 
@@ -16,7 +17,7 @@ from judges.base import UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
 class Statement(Record):
     """One part of a response, which may be all of it."""
 
-    text: str = Field(max_length=700)
+    text: Annotated[str, cut_to(700)] = Field(max_length=700)
     finding: Literal["correct", "misses the question", "unsupported", "contradicted"]
 
 

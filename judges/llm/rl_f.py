@@ -13,6 +13,7 @@ from pydantic import Field
 
 from generator.dialogs.calls import call
 from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.signatures import cut_to
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import SCORED, ModelJudge, ModelJudgeSettings, rubric
 
@@ -25,7 +26,7 @@ Claim = Annotated[str, Field(max_length=300)]
 class Finding(Record):
     """The documents' support of one claim, and the reason."""
 
-    reason: str = Field(max_length=200)
+    reason: Annotated[str, cut_to(200)] = Field(max_length=200)
     supported: bool
 
 

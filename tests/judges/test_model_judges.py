@@ -128,6 +128,15 @@ def test_a_finding_for_each_claim_or_none_at_all() -> None:
     assert judge(FaithfulnessJudge, [claims("A.", "B."), findings(True), findings(True, False)]).score == 0.5
 
 
+def test_a_long_reason_is_cut_and_loses_no_verdict() -> None:
+    found = {"findings": [{"reason": "Sentence 3 says so. " * 20, "supported": True}]}
+    model = Scripted(judge=[claims("The bus is red."), found])
+    assert (judge(FaithfulnessJudge, model).score, len(model.calls)) == (1, 2)
+    long = {"text": "The bus is red. " * 60, "finding": "correct"}
+    model = Scripted(judge=[{"statements": [long], "explanation": "Sentence 3 says red.", "label": "correct"}])
+    assert (judge(CorrectnessJudge, model).label, len(model.calls)) == ("correct", 1)
+
+
 # --- prompts
 
 
