@@ -12,6 +12,7 @@ from generator.common.language import Language, WordList, cached_by_language, di
 from generator.common.passages import sentences
 from generator.common.scripts import has_question_mark, words
 from generator.common.shingles import content_stems
+from generator.common.support import read_terms
 from generator.dialogs.prompt import Documents, said_in
 from generator.schema import Turn
 from taxonomy import QuestionType
@@ -142,7 +143,16 @@ def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str 
         return "corrects the last question in place of asking for something new"
     if language.matches("clarifies", question):
         return "asks what the last answer means in place of something new"
-    return ASKS_TOLD if _confirms(question, content, content_of(last.answer)) else None
+    told = _confirms(question, content, content_of(last.answer)) or _counts_again(question, content, last.answer)
+    return ASKS_TOLD if told else None
+
+
+def _counts_again(question: str, content: frozenset[str], answer: str) -> bool:
+    """Return true if a question asks for a number that a sentence of the last answer gives of all that it names."""
+    if len(content) < 2 or not dialog_language().matches("asks_number", question):
+        return False
+    said = (answer[start:end] for start, end in sentences(answer))
+    return any(content <= content_of(text) and any(t.kind == "number" for t in read_terms(text)) for text in said)
 
 
 def _confirms(question: str, content: frozenset[str], told: frozenset[str]) -> bool:

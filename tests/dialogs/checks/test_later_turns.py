@@ -124,6 +124,13 @@ def test_a_follow_up_is_neither() -> None:
     assert fault("Is it earlier with a deduction?", "clarification") is None
 
 
+def test_a_follow_up_does_not_ask_for_the_number_that_was_just_told() -> None:
+    history = said(("When is the pension paid?", "The pension is paid for 12 months. It falls after a deduction."))
+    assert fault("For how many months is the pension paid?", "follow-up", history) == ASKS_TOLD
+    assert fault("How much is the pension paid in a month?", "follow-up", said(("Is it paid?", "Yes."))) is None
+    assert fault("How much is the deduction of the pension?", "follow-up", history) is None
+
+
 def test_a_remark_in_between_is_no_last_turn() -> None:
     thanks = make_turn(2, query="Thanks!", answer="You're welcome.", answerability="conversational")
     assert fault("What exactly is a deduction?", "clarification", (*HISTORY, thanks)) is None
