@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from generator.errors import CorpusError
-from judges.benchmarks.mtrag.retrieval_tasks import read_collections
+from judges.benchmarks.mtrag.retrieval_tasks import read_collections, read_run
 from judges.metrics.ranking import Figures, mean, measure, to_scores
 from judges.retrieval import COMMAND
 from tests.support import runs
@@ -155,6 +155,12 @@ def test_passages_are_searched_in_their_language(given: list[str], tmp_path: Pat
     (folder / "transport" / "transport_rewrite.jsonl").unlink()
     assert table(folder, *given)["bm25, lastturn", "all"]["R@1"] == "1.0"
     assert table(folder, "language=en")["bm25, lastturn", "all"]["R@1"] == "0.0"
+
+
+def test_the_ids_of_passages_in_a_run_may_have_spaces(tmp_path: Path) -> None:
+    run = tmp_path / "made.trec"
+    run.write_text("a<::>1 Q0 User manual.pdf:0-90 1 9.5 x\na<::>1\tQ0\tUser manual.pdf:80-200\t2\t0.1\tx\n")
+    assert read_run(run) == {"a<::>1": {"User manual.pdf:0-90": 9.5, "User manual.pdf:80-200": 0.1}}
 
 
 def test_queries_that_are_left_out_are_reported(folder: Path) -> None:

@@ -151,7 +151,8 @@ def read_run(path: Path) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for where, line in _lines(path):
         try:
-            query, _, passage, _, score, _ = line.split()
+            query, _, rest = line.split(maxsplit=2)
+            passage, _, score, _ = rest.rsplit(maxsplit=3)  # the names of files may have spaces
             value = float(score)
             if math.isnan(value):
                 raise ValueError
