@@ -221,6 +221,10 @@ def test_options_that_are_asked_back_about_are_not_made_up() -> None:
     assert label("There are passes for 120 and 900 crowns. Which one do you mean?") == "incorrect"
 
 
+def test_an_instruction_is_a_claim() -> None:
+    assert verdict("Please provide a copy of your licence and two photos.").label == "incorrect"
+
+
 def test_an_invitation_that_tells_something_is_no_courtesy() -> None:
     for told in ("Feel free to use the information desk of Berlin.", "Feel free to ask for the 40 free lockers."):
         assert verdict(f"The yearly pass costs 120 crowns. {told}") != verdict("The yearly pass costs 120 crowns.")
