@@ -146,6 +146,19 @@ def test_what_answers_say_is_read_in_each_language(code: str) -> None:
         assert find_request(back) and not find_request(partial)
 
 
+@pytest.mark.parametrize(
+    ("code", "instruction", "back"),
+    [
+        ("de", "Bitte geben Sie Ihren Ausweis am Schalter ab.", "Bitte geben Sie an, welchen Ausweis Sie haben."),
+        ("fr", "Veuillez présenter votre carte au guichet.", "Veuillez préciser quelle carte vous avez."),
+        ("es", "Indique su nombre en el formulario.", "Por favor, indique qué carné tiene."),
+    ],
+)
+def test_an_instruction_asks_nothing_back(code: str, instruction: str, back: str) -> None:
+    with use_languages(Languages(load_language(code), load_language(code))):
+        assert find_request(back) and not find_request(instruction)
+
+
 @pytest.mark.parametrize("code", sorted(known_codes()))
 def test_an_answer_that_begins_as_prompts_demand_says_that_it_is_not_known(code: str) -> None:
     language = load_language(code)
