@@ -19,9 +19,9 @@ from pydantic import Field
 
 from generator.common.console import note
 from generator.corpora.mtrag.names import NO_LABEL, format_turn_id, to_published_label
-from generator.dialogs.filter import filter_pairs
 from generator.errors import CorpusError
 from generator.output.base import ExportSource, open_text, to_json
+from generator.output.chat import kept_turns
 from generator.output.mtrag_retrieval import Collections, RetrievalTask, write_collections
 from generator.schema import TASK, UNLABELLED, Dialog, Operational, Passage, Record, Turn
 
@@ -71,7 +71,7 @@ class MtragExport(Record):
                     size = collections.sizes[collection]
                     conversations.write(before + to_json(_conversation(dialog, collections, size)))
                     before = ",\n"
-                turns = filter_pairs(dialog, source.filter)[0]
+                turns = kept_turns(dialog, source.filter)
                 if self.tasks == "one" and turns:
                     turns = random.Random(dialog.id).choices([turn for turn in turns if turn.turn > 1] or turns)
                 for turn in turns:

@@ -14,6 +14,7 @@ from generator.dialogs.filter import Filter
 from generator.errors import CorpusError
 from generator.human import COMMAND as write_human
 from generator.output.base import ExportSource
+from generator.output.chat import rows
 from generator.output.mtrag import Contexts, MtragExport, Tasks
 from generator.schema import Dialog, Document, Hit, Passage, Planned, Turn, Verdict
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
@@ -234,6 +235,11 @@ def test_a_pair_judged_incorrect_is_no_task_but_stays_in_its_conversation(
     assert list(queries(folder, "lastturn")) == [f"a<::>{turn}" for turn in kept]
     if keep == "pairs":
         assert [message["text"] for message in tasks(folder)[1]["input"]] == ["Q1?", "A1.", "Q2?", "A2.", "Q3?"]
+
+
+def test_there_are_as_many_tasks_as_rows_where_a_turn_has_no_reference(tmp_path: Path) -> None:
+    dialog = make_dialog(make_turn(1, P1), make_turn(2, P1, answer=""), make_turn(3, P1))
+    assert [task["turn"] for task in tasks(exported(tmp_path, dialog))] == [row.turn for row in rows(dialog, "pairs")]
 
 
 def measured(label: str) -> Verdict:

@@ -53,7 +53,8 @@ class Distributions:
         passages[len({hit.passage_id for t in dialog.turns for hit in t.hits} | {p.id for p in dialog.passages})] += 1
         for turn in dialog.own_turns:
             questions[count_words(turn.query)] += 1
-            answers[count_words(turn.answer)] += 1
+            if turn.answer:  # some of RAD-Bench's have no reference
+                answers[count_words(turn.answer)] += 1
 
 
 def funnel(runs: Sequence[tuple[str, RunCounts]]) -> Iterator[Figure]:

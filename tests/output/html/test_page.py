@@ -78,6 +78,7 @@ def test_turns_without_a_reference_and_those_after_them_are_no_pairs(tmp_path: P
     item = make_dialog(make_turn(1), make_turn(2, answer=""), make_turn(3), id="item")
     page = write(tmp_path / "r.html", make_set("run", [item], []))
     assert [turn["kept"] for turn in unpack(page)["entries"][0]["turns"]] == [True, None, None]
+    assert "Words of an answer <span>mean 1.0<" in page, "as among all figures"
 
 
 def test_the_same_sets_give_the_same_bytes(tmp_path: Path) -> None:
