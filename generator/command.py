@@ -213,8 +213,10 @@ def _spell(argument: str) -> str:
     argument = re.sub(r"^\+*(judge\.filter)=([^\"',]*[<>=][^\"',]*)$", r'++\1="\2"', argument)
     own_model = rf"^\+*(?:lm@)?({OWN_MODEL})=(?!null$)(?=[\w,.-]+$)"
     argument = re.sub(own_model, r"+lm@\1=", argument)
-    # Hydra's grammar has letters such as ü in quotes alone.
-    return re.sub(r"^([^=]*)=(?=.*[^\x00-\x7f])([^\"',()\[\]{}\\]+)$", r'\1="\2"', argument)
+    name, equals, value = argument.partition("=")
+    if not re.search(r"[\"'(){}\\]", value):  # Hydra's grammar has letters such as ü in quotes alone
+        value = re.sub(r"(?=[^\[\],]*[^\x00-\x7f])[^\[\],\s][^\[\],]*", r'"\g<0>"', value)
+    return f"{name}{equals}{value}"
 
 
 def help_text(command: Command, folders: Sequence[Path] = ()) -> str:

@@ -212,3 +212,4 @@ def test_the_home_directory_can_be_a_tilde() -> None:
 def test_a_path_may_have_letters_of_any_language(path: str) -> None:
     composed = yaml.safe_load(command("corpus=folder", f"corpus.path={path}", "--cfg", "job").out)
     assert composed["corpus"]["path"] == path.strip("'")
+    assert normalise(["annotators=[ann, jörg]"], COMMAND)[-1] == 'annotators=[ann, "jörg"]'
