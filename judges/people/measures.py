@@ -244,7 +244,7 @@ def measure_judge(
     limits = values[cuts - 1]
     thresholds = np.where(np.isnan(drawn[0, every, bests]), np.nan, limits[bests])
     by_chance = np.nan_to_num(coins[0, every, _best(coins)]) >= value[0] - 1e-9
-    found = _interval(kappa, kappas)
+    found = _interval(kappa, np.clip(kappas, -1, 1))
     agreement = JudgeAgreement(
         judge=judge,
         model=model,

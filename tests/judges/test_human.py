@@ -18,6 +18,7 @@ from generator.schema import Dialog, Verdict
 from generator.statistics import COMMAND as statistics
 from judges.__main__ import COMMAND as judge
 from judges.human import COMMAND
+from judges.people.measures import measure_judge
 from judges.people.sample import Item, Key, Source
 from judges.people.write import source_names
 from taxonomy import read_criteria
@@ -529,6 +530,11 @@ def test_settings_of_a_draw_that_are_wrong_are_one_line(arguments: list[str], sa
 def test_the_command_names_its_two_parts() -> None:
     assert "choose draw or read" in command("guess").refused
     assert "judges.human draw" in command("--help").out
+
+
+def test_an_interval_of_kappa_ends_at_1() -> None:
+    found = measure_judge("j", "m", "tone", [True, True, False, False], [0.9, 0.8, 0.2, 0.1], 0, 0)
+    assert found.kappa.high == 1
 
 
 def test_filters_of_a_run_may_name_people_who_judge_it_later() -> None:
