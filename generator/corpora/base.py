@@ -1,8 +1,10 @@
 """Hold the base classes of corpora, what becomes a document, and what broken records lead to."""
 
 import hashlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field, ValidationError
@@ -131,14 +133,15 @@ class CorpusSettings(Record, ABC):
             raise CorpusError(f"corpus {self.name} has no records; check corpus.path")
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of the names and bytes of all files and of the settings that decide what is made of them.
+        """Return the SHA-256 of the names and bytes of all files and of what decides what is made of them.
 
-        `strict` and `max_broken` are among those, since documents that one value lets pass another refuses. It
-        depends on no file's age, and not on where the corpus lies.
+        That is settings, `strict` and `max_broken` among them, since documents that one value lets pass another
+        refuses; and of a class of another package the module that it is in, which its author changes (ours have a
+        version, `reading`). It depends on no file's age, and not on where the corpus lies.
         """
         operational = {name for name, field in type(self).model_fields.items() if Operational in field.metadata}
         settings = self.model_dump_json(exclude=operational | self.beside_documents | {"name"})
-        digest = hashlib.sha256(f"{type(self).__name__} {settings}{self.reading}".encode())
+        digest = hashlib.sha256(f"{type(self).__name__} {settings}{self.reading}{_code_digest(type(self))}".encode())
         for file in self.files():
             digest.update(f"\0{file.name}\0{file.fault or _content_digest(file)}".encode())
         return digest.hexdigest()
@@ -169,6 +172,13 @@ class UserCorpus(CorpusSettings):
     path: Annotated[DataPath, Operational] = Field(
         description="Path of the documents, or a URL of any protocol that fsspec has a plugin for (`s3://…`, `hf://…`)."
     )
+
+
+def _code_digest(corpus: type) -> str:
+    """Return the hash of the module that a class of another package is in; empty of ours."""
+    source = getattr(sys.modules.get(corpus.__module__), "__file__", None)
+    is_ours = corpus.__module__.startswith("generator.")
+    return "" if is_ours or not source else hashlib.sha256(Path(source).read_bytes()).hexdigest()
 
 
 def _content_digest(file: File) -> str:

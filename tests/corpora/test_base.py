@@ -1,5 +1,6 @@
 """Tests of the corpora in common: licences and sources, and what broken records lead to."""
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,17 @@ def test_a_corpus_without_a_readable_document_is_an_error(tmp_path: Path) -> Non
     write_lines(tmp_path / "a.jsonl", "{")
     told = message(lambda: listed(path, max_broken=1))
     assert "1 of 1 records" in told and "max_broken" not in told
+
+
+def test_documents_are_read_again_when_the_module_of_a_users_own_class_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, documents = tmp_path / "own_corpus.py", write_lines(tmp_path / "a.txt", "A boat floats.")
+    module.write_text("from generator.corpora.folder import FolderCorpus\n\nclass Own(FolderCorpus): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = import_module("own_corpus").Own(**corpus("folder", path=str(documents)).model_dump())
+    before = own.fingerprint()
+    assert own.fingerprint() == before
+    with module.open("a") as file:
+        file.write("    # which reads files otherwise\n")
+    assert own.fingerprint() != before
