@@ -110,7 +110,9 @@ class HuggingFaceCorpus(FieldCorpus):
                     f"corpus.path={self.path}: no column {name}, only {', '.join(known) or 'nothing'}; "
                     "set corpus.text_field, id_field, title_field, url_field and document_field to its columns"
                 )
-        return iter(rows.select_columns(list(dict.fromkeys(columns))))  # images and sound aren't decoded
+        rows = rows.select_columns(list(dict.fromkeys(columns)))  # images and sound aren't decoded
+        is_list = rows.features is None and any(_READERS.get(_suffix(file.name)) == "json" for file in self.files())
+        return _decode(rows) if is_list else iter(rows)
 
     def _open(self, path: str, columns: Sequence[str]) -> Any:
         """Return the split of the data set at `path`, of which `columns` are wanted, as an `IterableDataset`.
@@ -176,6 +178,15 @@ class HuggingFaceCorpus(FieldCorpus):
                 f"corpus.path={self.path}: no such file or folder, and the Hugging Face hub has no such data set "
                 f"({describe(error)}); set it to a file, a folder, or a data set's name on the hub"
             ) from error
+
+
+def _decode(rows: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a JSON list: `datasets` knows no types of its columns, and gives mixed values as JSON."""
+    from datasets import Features
+
+    for table in rows.with_format("arrow"):
+        features = Features.from_arrow_schema(table.schema)
+        yield features.decode_example(table.to_pylist()[0])
 
 
 @contextmanager

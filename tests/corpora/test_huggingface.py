@@ -12,6 +12,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 from pyarrow import parquet
 
+from generator.schema import Document
 from tests.support.corpora import broken, corpus, good, message, read, write_lines
 
 ROWS: list[dict[str, Any]] = [
@@ -233,6 +234,17 @@ def test_a_field_of_an_object_in_a_row_is_named_with_a_dot(tmp_path: Path) -> No
     (tmp_path / "a.json").write_text(json.dumps(rows))
     found = good(read("huggingface", path=str(tmp_path / "a.json"), id_field="metadata.source"))
     assert [(d.id, d.text) for d in found] == [("a", "Hello."), ("b", "Hi.")]
+
+
+def test_text_of_a_json_list_stays_as_it_is_where_other_rows_have_a_number_in_its_place(tmp_path: Path) -> None:
+    rows = [{"text": "Two lines:\n“one” and – two.", "title": "A"}, {"text": "Hello.", "title": 1984}, {"text": 5}]
+    (tmp_path / "a.json").write_text(json.dumps([{"text": "First.", "title": "0"}]))
+    (tmp_path / "b.json").write_text(json.dumps(rows))
+    first, found, *others = read("huggingface", path=str(tmp_path), title_field="title")
+    assert isinstance(first, Document) and isinstance(found, Document)
+    assert (first.text, first.title, found.text, found.title) == ("First.", "0", "Two lines:\n“one” and – two.", "A")
+    reasons = [reason for _, reason in broken(others)]
+    assert reasons == ["`title` must be a string, not 1984", "`text` must be a string, not 5"]
 
 
 def test_files_of_a_folder_that_are_no_part_of_the_data_set_are_told(
