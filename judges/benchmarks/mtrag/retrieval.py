@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from operator import attrgetter
 from pathlib import Path
 from typing import cast
@@ -11,7 +12,7 @@ import numpy as np
 
 from generator.common.atomic_files import digest
 from generator.common.concurrency import run_async
-from generator.common.console import note
+from generator.common.console import note, paced
 from generator.corpora.library import Library
 from generator.errors import CorpusError, Rejected, RetrieverError
 from generator.retrievers.base import RetrieverSettings
@@ -116,6 +117,7 @@ async def rank_documents(
 ) -> dict[str, list[str]]:
     """Return the ids of each query's documents among its best `k` passages, best first."""
     limit = asyncio.Semaphore(CONCURRENCY)
+    searched, tell = count(1), paced()
 
     async def rank(query: str) -> list[str]:
         async with limit:
@@ -123,6 +125,7 @@ async def rank_documents(
                 hits = await retriever.search(query, k, "train")
             except Rejected as failure:
                 raise RetrieverError(f"{failure.reason}: {failure.text}") from failure
+        tell(f"searching: {next(searched)} of {len(queries)} queries")
         return list(dict.fromkeys(id_of(hit.passage) for hit in hits))
 
     rankings = await asyncio.gather(*map(rank, queries.values()))
