@@ -388,7 +388,7 @@ CASES = {
             ("/_bulk", fake.status(403, "cluster_block_exception", "index [mine] blocked by: disk usage exceeded")),
         ),
     ),
-    "too much at once": Case(("413", "retriever.chunk"), faults=(("/_bulk", fake.plain("Too Large", 413)),)),
+    "too much at once": Case(("413 while loading passages: send",), faults=(("/_bulk", fake.plain("", 413)),)),
 }
 
 

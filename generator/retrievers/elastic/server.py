@@ -72,7 +72,7 @@ class Refusal(Exception):
 
     def __init__(self, status: int, error: Any) -> None:
         if not isinstance(error, dict):
-            error = {"reason": str(error)}
+            error = {"reason": str(error or "")}  # nothing at all, as of a 413
         reasons: list[str] = []
         for reason in _reasons(error):
             if not any(reason in earlier for earlier in reasons):  # causes often repeat one another
