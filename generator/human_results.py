@@ -20,7 +20,7 @@ from generator.output.chat import kept_turns
 from generator.output.dataset import write_dataset
 from generator.output.summary import HumanSummary
 from generator.report_sets import write_run_report
-from generator.results import dialogs_digest, write_export
+from generator.results import remove_old_exports, write_export
 from generator.retrievers.bm25 import PassagePool
 from generator.schema import Dialog, Document, Drop, Passage, SkippedRecord
 from generator.sets import note_skipped
@@ -50,7 +50,6 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
     check_columns(settings.judge.filter, ())
     folder = human_folder(settings)
     _prepare(folder)
-    before = dialogs_digest(folder)
     summary = _write_dialogs(settings, corpus, folder)
     write_text(folder / "config.yaml", configuration)
     origin = Origin(
@@ -75,7 +74,7 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
         filter=origin.filter,
         rewritten=True,
     )
-    write_export(settings.exporter, source, folder, before)
+    write_export(settings.exporter, source, folder)
     write_run_report(folder)
     print(f"human dialogs: {summary.human}, with {summary.pairs} context-response pairs", flush=True)
     print(f"folder: {folder}", flush=True)
@@ -98,6 +97,7 @@ def _write_dialogs(settings: Settings, corpus: DialogCorpus, folder: Path) -> Hu
             pairs += len(kept_turns(ranked, settings.judge.filter))
             drops += filter_pairs(ranked, settings.judge.filter)[1]
             file.write(ranked.model_dump_json() + "\n")
+        remove_old_exports(folder, file, settings.exporter)
         # The first file in place: `_prepare` knows the folder by it if anything fails from here on.
         summary = HumanSummary(human=len(ids), pairs=pairs, skipped=len(skipped))
         write_text(folder / "summary.json", summary.model_dump_json(indent=2) + "\n")

@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import get_args
+from typing import TextIO, get_args
 
-from generator.common.atomic_files import atomic_replace, digest, write_lines, write_text
+from generator.common.atomic_files import atomic_replace, atomic_write, digest, write_lines, write_text
 from generator.config.settings import Settings, exporters
 from generator.corpora.base import CorpusSettings
 from generator.corpora.library import Library
@@ -40,8 +40,9 @@ def write_results(
         RunError, ExportError: the folder can't be written; the previous files are still complete.
     """
     folder = settings.folder
-    before = dialogs_digest(folder)
-    write_lines(folder / "dialogs.jsonl", store.dialogs())
+    with atomic_write(folder / "dialogs.jsonl") as file:
+        file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
+        remove_old_exports(folder, file, settings.exporter)
     write_lines(folder / "drops.jsonl", store.drops())
     lines = skipped.read_text(encoding="utf-8") if skipped.exists() else ""
     if lines:
@@ -53,32 +54,31 @@ def write_results(
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
     if summary.accepted:  # an item need not have a pair
-        write_export(settings.exporter, _source(settings, library, store), folder, before)
+        write_export(settings.exporter, _source(settings, library, store), folder)
     else:
         _remove_exports(folder)
     write_run_report(folder)
     return summary
 
 
-def dialogs_digest(folder: Path) -> str | None:
-    """Return a hash of a folder's dialogs; None if it has none."""
-    try:
-        return digest(folder / "dialogs.jsonl")
-    except OSError:
-        return None
-
-
-def write_export(exporter: Exporter | None, source: ExportSource, folder: Path, before: str | None) -> None:
-    """Write the chosen export, and remove others that were made of other dialogs.
+def remove_old_exports(folder: Path, file: TextIO, exporter: Exporter | None) -> None:
+    """Remove the exports of a folder, but the chosen one, if they were made of other dialogs than those in `file`.
 
     Args:
-        before: the `dialogs_digest` from before the dialogs were written.
+        file: about to replace the folder's dialogs; once it has, nothing would tell.
+    """
+    file.flush()
+    before = folder / "dialogs.jsonl"
+    if not before.is_file() or digest(before) != digest(Path(file.name)):
+        _remove_exports(folder, exporter.name if exporter else None)
+
+
+def write_export(exporter: Exporter | None, source: ExportSource, folder: Path) -> None:
+    """Write the chosen export.
 
     Raises:
         ExportError: the folder can't be written; the previous export is still complete.
     """
-    if dialogs_digest(folder) != before:
-        _remove_exports(folder, exporter.name if exporter else None)
     if exporter is not None:
         with atomic_replace(folder / exporter.name, f"the export {exporter.name}") as new:
             exporter.write(source, new)
