@@ -17,7 +17,7 @@ from generator.common.scripts import has_words
 from generator.errors import ConfigError, Rejected
 from generator.schema import Judge
 from judges.base import ComputingJudgeSettings
-from judges.metrics.words import Metric, best_score, rb_alg, rouge_l
+from judges.metrics.words import Metric, best_score, check_latin, rb_alg, rouge_l
 
 # Texts whose vectors are cached, so that the response and the passages of a dialog are encoded once. 500 word pieces
 # take 2 MB with deberta-xlarge.
@@ -131,6 +131,7 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
         )
     folder = Path(encoder).expanduser()
     try:
+    name = str(folder) if folder.exists() else encoder
         return BERTScorer(
             str(folder) if folder.exists() else encoder,
             num_layers=layer,
@@ -168,6 +169,8 @@ class BertMetric(Metric):
             bert = _load(*self._arguments)
         if self.name == "bert_recall":
             return best_score(bert.recall, response, references)
+        if self.name == "rb_alg":
+            check_latin(references)
         if not passages:
             raise Rejected("judge", "no passages")
         supported = max(bert.precision(response, passage) for passage in passages)

@@ -137,6 +137,12 @@ def best_score(metric: Callable[[str, str], float], response: str, references: S
 _AGAINST_REFERENCES = {"token_f1": token_f1, "token_recall": token_recall, "rouge_l": rouge_l}
 
 
+def check_latin(references: Sequence[str]) -> None:
+    """Raise `Rejected` if there are references and ROUGE-L sees no words in any: it knows the letters a to z alone."""
+    if references and not any(map(_is_latin, references)):
+        raise Rejected("judge", "no reference in the letters a to z")
+
+
 def _is_latin(text: str) -> bool:
     letters = list(filter(str.isalpha, text))
     return 2 * sum(map(str.isascii, letters)) >= len(letters)
@@ -149,8 +155,8 @@ class WordMetric(Metric):
         self.name = name
 
     def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
-        if self.name == "rouge_l" and references and not any(map(_is_latin, references)):
-            raise Rejected("judge", "no reference in the letters a to z")
+        if self.name == "rouge_l":
+            check_latin(references)
         if self.name in _AGAINST_REFERENCES:
             return best_score(_AGAINST_REFERENCES[self.name], response, references)
         if not passages:

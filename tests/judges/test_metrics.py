@@ -52,15 +52,6 @@ def test_rouge_l_is_unstemmed_and_counts_articles() -> None:
     assert rouge_l("trams", "tram") == 0
 
 
-def test_rouge_l_gives_no_score_where_it_sees_no_words() -> None:
-    answers = ("Паром отходит в шесть.", "The ferry leaves at 6.")
-    turns = [
-        turn.model_copy(update={"other_answers": (turn.answer,)}) for turn in said(*(("When?", a) for a in answers))
-    ]
-    labels = [asyncio.run(WordMetric("rouge_l").judge((), (), turn)).label for turn in turns]
-    assert labels == ["unjudged", "scored"]
-
-
 def test_rb_alg_is_a_harmonic_mean_of_what_is_brought_to_0_to_1() -> None:
     assert rb_alg(0.5, 0.0, 0.5) == pytest.approx(3 / (1 / 0.5 + 1 / 0.5 + 1 / 0.75))
     assert rb_alg(1, 1, 1) == 1
@@ -220,3 +211,19 @@ def test_a_missing_package_is_named_with_its_extra(
         judge.score("Green.", RIGHT, [])
     assert package.replace("_", "-") in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["rouge_l", "rb_alg"])
+def test_rouge_l_gives_no_score_where_it_sees_no_words(name: str, fake_bert: None) -> None:
+    judge = {judge.name: judge for judge in JUDGES}[name]
+    answers = ("Паром отходит в шесть.", "The ferry leaves at 6.")
+    assert [judged(judge, answer, [answer]).label for answer in answers] == ["unjudged", "scored"]
+
+
+def test_an_encoder_is_no_t5_for_its_path(tmp_path: Path) -> None:
+    pytest.importorskip("bert_score", reason="bert-score isn't installed (extra metrics)")
+    folder = tmp_path / "gpt5"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
+    with pytest.raises(ConfigError, match="rename the folder"):
+        BertMetric("bert_recall", str(folder), None, 6, False).score("a", ["b"], [])
