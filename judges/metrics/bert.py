@@ -109,6 +109,7 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
         import bert_score
         from bert_score import BERTScorer
         from bert_score.utils import model2layers
+        from transformers import AutoConfig
         from transformers.utils.logging import disable_progress_bar, set_verbosity_error
     except ImportError as error:
         raise ConfigError(
@@ -130,10 +131,13 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
             "judge.known_as=… if it is a copy of one that bert-score knows"
         )
     folder = Path(encoder).expanduser()
-    try:
     name = str(folder) if folder.exists() else encoder
+    try:
+        # bert-score looks for these letters anywhere, and would fill a T5 with random weights.
+        if "t5" in name and "t5" not in AutoConfig.from_pretrained(name).model_type:
+            raise ValueError("bert-score takes a path with t5 in it for a T5: rename the folder, or make a link to it")
         return BERTScorer(
-            str(folder) if folder.exists() else encoder,
+            name,
             num_layers=layer,
             lang="en",
             rescale_with_baseline=rescale,
@@ -165,12 +169,12 @@ class BertMetric(Metric):
         self._arguments = (encoder, known_as, layer, rescale)
 
     def score(self, response: str, references: Sequence[str], passages: Sequence[str]) -> float:
+        if self.name == "rb_alg":
+            check_latin(references)
         with _loading:
             bert = _load(*self._arguments)
         if self.name == "bert_recall":
             return best_score(bert.recall, response, references)
-        if self.name == "rb_alg":
-            check_latin(references)
         if not passages:
             raise Rejected("judge", "no passages")
         supported = max(bert.precision(response, passage) for passage in passages)
