@@ -42,6 +42,7 @@ WordList = Literal[
     "preposition",
     "clause",  # a clause that depends on another begins with one
     "weekday",  # another one makes an answer wrong
+    "sweeping",  # makes of some all, of sometimes always
 ]
 PatternName = Literal[
     "refusal",  # a clause that says that something isn't known

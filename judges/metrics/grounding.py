@@ -171,6 +171,12 @@ def _changes_one_term(claim: str, missing: Unsupported, texts: Sequence[str], sa
     )
 
 
+def _find_sweeping(claim: str, sources: Sequence[str]) -> list[str]:
+    """Return the words of a claim that none of the sources has and that make of some all (“all dogs are free”)."""
+    find = dialog_language().find
+    return sorted(find("sweeping", claim).difference(*(find("sweeping", text) for text in sources)))
+
+
 def _is_telling(term: Term) -> bool:
     """Return True for a number that isn't a count of things just named."""
     return term.kind == "number" and term.text.casefold() not in _COUNTS
@@ -257,9 +263,10 @@ class GroundingJudge(ComputingJudge):
             score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
         if not stated:
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
-        named = [text for of in (missing.numbers, others, missing.names, missing.words) for text in of]
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
-        small = label == "correct" and _changes_one_term(claim, missing, texts, said)
+        swept = _find_sweeping(claim, [*texts, *said]) if label == "correct" else []
+        named = [text for of in (missing.numbers, others, missing.names, missing.words, swept) for text in of]
+        small = label == "correct" and (swept or _changes_one_term(claim, missing, texts, said))
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing, and where its
         # numbers in words aren't known, one of the passages' may be a small one of the answer.
         telling = [number for number in missing.numbers if not may_be_spelt_out(number)]

@@ -221,6 +221,14 @@ def test_options_that_are_asked_back_about_are_not_made_up() -> None:
     assert label("There are passes for 120 and 900 crowns. Which one do you mean?") == "incorrect"
 
 
+def test_what_holds_for_some_is_not_said_of_all() -> None:
+    tram = make_passage("t", "Guide dogs ride for free on the tram.")
+    assert verdict("Guide dogs ride for free.", passage=tram).label == "correct"
+    found = verdict("All dogs ride for free.", passage=tram)
+    assert (found.label, found.explanation) == ("unjudged", "words without support: all")
+    assert verdict("Yes, all guide dogs ride for free.", "Do all guide dogs?", tram).label == "correct"
+
+
 def test_an_instruction_is_a_claim() -> None:
     assert verdict("Please provide a copy of your licence and two photos.").label == "incorrect"
 
