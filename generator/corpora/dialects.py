@@ -1,7 +1,7 @@
 """Read Markdown with what documentation tools add to it, so that no mark of theirs is taken for text.
 
 Admonitions and tabs of MkDocs, directives of MyST, containers of Docusaurus and Quarto, alerts of GitHub, footnotes,
-definition and task lists, and the lines of GitBook and MDX that are no text.
+definition and task lists, callouts of Notion, and the lines of GitBook and MDX that are no text.
 """
 
 import re
@@ -27,6 +27,9 @@ _CONTAINER = re.compile(r"(?:\{[^}]*\}|[\w:.-]+)?\s*(.*?)\s*(?:\{[^}]*\})?$")
 _OPTIONS = re.compile(r"---\n(?:.*\n)*?---\n|(?:[ \t]*:[\w-]+:(?: .*)?\n)+")
 _ALERT, _ANCHOR = re.compile(r"^\[!(\w+)\][ \t]*$", re.MULTILINE), re.compile(r"\s*\{[#.:][^{}]*\}$")
 _NO_TEXT = re.compile(r"^(?:\{%[^%\n]*%\}|import\s.+\sfrom\s+['\"].+['\"];?)$|\{/\*[\s\S]*?\*/\}", re.MULTILINE)
+# What Notion and MDX write notes as; in pages of HTML it is what stands beside the text. Notion's text follows at once,
+# and would be no Markdown.
+_ASIDE, _ASIDE_START = re.compile(r"(</?)aside\b", re.IGNORECASE), re.compile(r"^<aside>$", re.MULTILINE)
 # Bound on the text parsed inside fences, in lengths of the page: thousands of unclosed fences would each be parsed to
 # its end.
 _MOST_READ = 50
@@ -49,7 +52,8 @@ def render_markdown(text: str) -> str:
     reader.core.ruler.after("block", "marks", _read_marks)
     reader.add_render_rule("myst_role", _render_role)
     text, notes = _NOTE.sub("", text), set(_NOTE.findall(text))
-    return reader.render(_TAB.sub(r"\1!!! ", text), {"notes": notes})  # a tab is read as an admonition
+    text = _ASIDE_START.sub("<aside>\n", _TAB.sub(r"\1!!! ", text))  # a tab is read as an admonition
+    return _ASIDE.sub(r"\1div", reader.render(text, {"notes": notes}))
 
 
 def _read_marks(state: StateCore) -> None:

@@ -25,7 +25,7 @@ from generator.schema import Document, SkippedRecord
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
-READING = "12"  # raised when a change gives files another text; then caches are made anew
+READING = "13"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A(?:---|(\+\+\+))[ \t]*\n(.{0,20000}?\n)(?(1)\+\+\+|(?:---|\.\.\.))[ \t]*\n", re.DOTALL)
@@ -40,8 +40,10 @@ _UNDERLINE = re.compile(r"""([=~^"'#*+`_<>-])\1+\s*$""")
 _FIRST_HEADING = re.compile(r"\s*# +(.+)\n*")
 _SITE = re.compile(r"\s+[|–—·•»:/-]+\s")  # stands before it in a page's title: “Fares | City of Bern”
 
-# What word processors write into PDFs where nobody named them: “Microsoft Word - lease_v3.docx”.
-_NO_TITLE = re.compile(r"\s*(?:Microsoft \w+ - |untitled\s*$|.+\.(?:docx?|pptx?|odt|indd|tex|dvi)\s*$)", re.IGNORECASE)
+# What programs write into PDFs where nobody named them: “Microsoft Word - lease_v3.docx”, ReportLab's “(anonymous)”.
+_NO_TITLE = re.compile(
+    r"\s*(?:Microsoft \w+ - |(?:untitled|\(anonymous\))\s*$|.+\.(?:docx?|pptx?|odt|indd|tex|dvi)\s*$)", re.IGNORECASE
+)
 
 # It is invisible inside a line, and cuts words for whatever compares them.
 _SOFT_HYPHEN = "\u00ad"

@@ -18,10 +18,10 @@ _BOILERPLATE = (
     "head, title, script, style, noscript, template, svg, object, nav, footer, aside, [hidden], "
     "annotation, button, select, textarea, "  # formulas in TeX, beside the same as text; forms
     "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
-    # Tables of contents, and links to headings, notes, sources and other pages, of DocBook, Docutils, Drupal,
-    # MediaWiki, MkDocs and Sphinx.
-    ".book-navigation, .contents.topic, .docnav, .headerlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, "
-    ".printfooter, #siteSub, .toc, .toctree-wrapper, .viewcode-link, "
+    # Tables of contents, and links to headings, notes, sources and other pages, of Confluence, DocBook, Docutils,
+    # Drupal, MediaWiki, MkDocs and Sphinx.
+    ".book-navigation, #breadcrumbs, .contents.topic, .docnav, .headerlink, .mw-editsection, .mw-jump-link, "
+    ".navfooter, .navheader, .page-metadata, .printfooter, #siteSub, .toc, .toctree-wrapper, .viewcode-link, "
     "sup:has(a[href*='#'])"
 )
 # What blogs, newspapers and shops put beside their text, by its class.
@@ -43,8 +43,11 @@ _NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
 _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 LONGEST_ROW = 600  # characters
 _PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)")
-# “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils)
-_LANGUAGE = re.compile(r"\b(?:language-|highlight-(?:source-)?|code )(?!(?:default|literal|none|source)\b)([\w+#.-]+)")
+# “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils); but not
+# Confluence's “code panel”
+_LANGUAGE = re.compile(
+    r"\b(?:language-|highlight-(?:source-)?|code )(?!(?:default|literal|none|panel|source)\b)([\w+#.-]+)"
+)
 _VERBATIM = str.maketrans(" \n\t|", "\1\2\3\4")  # of what has lines: its white space and bars stay as they are
 _SHOWN = str.maketrans("\1\2\3\4", " \n\t|")
 

@@ -114,3 +114,10 @@ def test_fences_that_nothing_closes_are_not_read_without_end(tmp_path: Path, mon
     monkeypatch.setattr("generator.corpora.dialects._MOST_READ", 1)
     (document,) = good(read("folder", path=str(tmp_path)))
     assert document.text.count(":::tip") and document.text.count("Bring food.") == 9, "the rest is a program"
+
+
+def test_callouts_are_text(tmp_path: Path) -> None:
+    notion = "<aside>\n💡 Use the **blue** key.\n\n</aside>\n\nThe door is heavy."
+    (tmp_path / "export.md").write_text(f'{notion}\n\n<Aside type="tip">\n\nKnock first.\n\n</Aside>\n\n    <aside>\n')
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text == ("💡 Use the blue key.\n\nThe door is heavy.\n\nKnock first.\n\n```text\n<aside>\n```")

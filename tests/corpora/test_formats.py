@@ -79,8 +79,9 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"{contents}\nBoats\nCars\nDogs")
     assert [document.text for document in good(read("folder", path=str(tmp_path))[:2])] == ["Boats\nCars\nDogs"] * 2
     (tmp_path / "a.txt").unlink()
-    (tmp_path / "a.pdf").write_bytes(pdf("Hello", "Microsoft Word - lease v3.docx"))
-    assert good(read("folder", path=str(tmp_path))[:1])[0].title == "a"
+    for title in ("Microsoft Word - lease v3.docx", "\\(anonymous\\)"):
+        (tmp_path / "a.pdf").write_bytes(pdf("Hello", title))
+        assert good(read("folder", path=str(tmp_path))[:1])[0].title == "a"
     reasons = [reason for _, reason in broken(found)]
     assert reasons[1] == "its pages have no text, only images; run OCR on it"
     assert reasons[0].startswith("not a readable PDF: ")

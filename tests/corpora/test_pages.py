@@ -80,6 +80,18 @@ def test_menus_and_what_stands_beside_the_text_of_a_site_are_no_text(tmp_path: P
     assert thread.text == "They travel for half of the fare."
 
 
+def test_an_export_of_confluence_is_its_page(tmp_path: Path) -> None:
+    (tmp_path / "duty.html").write_text("""
+        <html><head><title>OPS : Boat duty</title></head><body><div id="main-header"><div id="breadcrumb-section">
+        <ol id="breadcrumbs"><li><span><a href="index.html">OPS</a></span></li></ol></div>
+        <h1 id="title-heading"><span id="title-text">OPS : Boat duty</span></h1></div><div id="content">
+        <div class="page-metadata">Created by <span>Ann</span>, last modified on Mar 3</div>
+        <p>Check the ropes.</p><div class="code panel pdl"><div class="codeContent panelContent pdl">
+        <pre class="syntaxhighlighter-pre">make ropes</pre></div></div></div></body></html>""")
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert (document.title, document.text) == ("OPS : Boat duty", "Check the ropes.\n\n```text\nmake ropes\n```")
+
+
 def test_links_that_are_the_text_of_a_page_stay(tmp_path: Path) -> None:
     menu = _links("All of the fares", "All of the boats", "Jobs at the pier")
     prose = "Boats leave from the pier every ten minutes in summer. " * 4
