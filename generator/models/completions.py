@@ -31,7 +31,8 @@ class ListedModel(NamedTuple):
 def read_models(body: bytes) -> dict[str, ListedModel]:
     """Return the models of a server's list, by name."""
     listed = json.loads(body)
-    models = listed if isinstance(listed, list) else listed["data"]  # a bare list at Together AI
+    # A bare list at Together AI; null at an Ollama that holds none.
+    models = listed if isinstance(listed, list) else listed["data"] or []
     return {str(model["id"]): _read_model(model) for model in models}
 
 

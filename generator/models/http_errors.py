@@ -84,6 +84,7 @@ def error_text(body: bytes, key_env: str | None) -> str:
     text: Any = body.decode(errors="replace")
     with suppress(ValueError, RecursionError):
         parsed = json.loads(text)
+        parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed  # Gemini's
         if isinstance(parsed, dict):
             text = parsed.get("error") or parsed.get("message") or parsed.get("detail") or text
             text = text.get("message", text) if isinstance(text, dict) else text

@@ -15,6 +15,7 @@ from dspy import lm15
 
 from generator.common import concurrency
 from generator.models.client import HttpClient, ServerGone
+from generator.models.completions import read_models
 from generator.models.lm import ChatReply, Sampling
 from generator.schema import Usage
 from tests.support import openai_server as fake
@@ -310,6 +311,7 @@ def test_a_server_without_the_model_or_the_api() -> None:
             opening_error(empty.endpoint(model="mine"))
             == f"{empty.url} lists no models: load mine in it, then try again"
         )
+    assert read_models(b'{"object": "list", "data": null}') == {}  # of an empty Ollama
 
 
 def test_what_fails_of_a_secure_connection_is_named() -> None:

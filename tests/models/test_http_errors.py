@@ -38,6 +38,7 @@ def test_an_overflow_is_known_by_its_words(message: str) -> None:
         (b'{"detail": [{"msg": "FastAPI"}]}', "[{'msg': 'FastAPI'}]"),
         (b"<html>\n proxy </html>", "<html> proxy </html>"),
         (b"[1]", "[1]"),
+        (b'[{"error": {"code": 400, "message": "Gemini"}}]', "Gemini"),
         (b'{"error": {"message": ""}}', "no reason given"),
     ],
 )
