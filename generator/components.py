@@ -114,6 +114,8 @@ class Components:
         if algorithm.searches:
             settings.retriever.build(self.library, spread)
             retriever = settings.retriever.open(self.library, validation)
+            if retriever is None:  # of a class of the user's own; nothing would be searched
+                raise ConfigError(f"retriever: open() of {type(settings.retriever).__name__} returned no retriever")
             if self.ranking:
                 self.ranker = Bm25(self.library, validation, self.ranking.k1, self.ranking.b)
         self.program = self._make_program(retriever, any(share.type.switch for share in spec.users))

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from generator.components import Components, WorkerSpec
+from generator.errors import ConfigError
+from generator.retrievers.bm25 import Bm25Settings
 from taxonomy import load as load_taxonomy
 from tests.support.settings import settings
 
@@ -16,6 +20,12 @@ def test_without_reasoning_four_candidates_are_drawn(tmp_path: Path) -> None:
     plain = "algorithm.reasoning=false"
     chosen = (), (plain,), (plain, "algorithm.candidates=2")
     assert [components(tmp_path, *each).candidates for each in chosen] == [1, 4, 2]
+
+
+def test_a_retriever_that_is_not_returned_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Bm25Settings, "open", lambda *_: None)
+    with pytest.raises(ConfigError, match="returned no retriever"):
+        components(tmp_path)
 
 
 def components(folder: Path, *given: str) -> Components:

@@ -48,6 +48,7 @@ def test_a_stored_configuration_runs_nothing(tmp_path: Path, openai_server: Open
         good | {"corpus": good["corpus"] | call},
         good | {"corpus": {"_target_": "generator.config.parts.import_module"}},  # a function that ours imports
         good | {"corpus": {"_target_": "generator.execution.store.Store"}},  # a class of ours that opens files
+        good | {"corpus": {"_target_": "generator.corpora.base.FileCorpus"}},  # a class that lacks methods
         good | {"judge": good["judge"] | {"panel": {"x": call}}},
         good | {"turns": call},
     ]

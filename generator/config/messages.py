@@ -105,7 +105,7 @@ def describe_hydra_error(error: Exception, command: str = "config") -> str:
     if found := re.match(r"Ambiguous value for argument '\+*([^=]+)", text):
         return f"{found[1]}: several values need -m; put one value that has a comma into two pairs of quotes: \"'a,b'\""
     if found := re.match(r"Multiple values for (\w+)|([\w.@]+) appears more than once", text):
-        return f"{found[1] or found[2]}: is given twice; give it once"
+        return f"{found[1] or found[2]}: is given twice; give it once, in a file as `override /GROUP: NAME`"
     return text
 
 

@@ -81,6 +81,8 @@ def class_of(name: str, target: object) -> type[BaseModel]:
     ours = package or f"{getattr(found, '__module__', '')}.".startswith(PACKAGES)
     if not (isinstance(found, type) and issubclass(found, BaseModel) and ours):
         raise ConfigError(f"{where}: must be a pydantic model, as the other files of {name} name")
+    if missing := getattr(found, "__abstractmethods__", None):
+        raise ConfigError(f"{where}: the class lacks {', '.join(sorted(missing))}")
     return found
 
 
