@@ -120,7 +120,8 @@ def _find_object(completion: str, names: Collection[str]) -> dict[str, Any]:
     Raises:
         ValueError: there is none, or another one behind it has another verdict.
     """
-    decoder, fitting, objects, errors = json.JSONDecoder(strict=False), [], [], []
+    decoder, errors = json.JSONDecoder(strict=False), list[ValueError]()
+    fitting, objects = list[dict[str, Any]](), list[dict[str, Any]]()
     verdict = next((name for name in _VERDICTS if name in names), None)
     for brace in re.finditer("{", completion):
         try:
