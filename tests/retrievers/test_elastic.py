@@ -152,6 +152,11 @@ def test_hybrid_fuses_the_rankings_of_its_parts(server: ElasticsearchServer, tmp
     assert last[1]["size"] == last[3]["size"] == 50
 
 
+def test_no_more_is_asked_for_than_a_server_returns(server: ElasticsearchServer, tmp_path: Path) -> None:
+    """As for a passage with thousands of copies, when as many different ones are wanted."""
+    assert len(search(opened(numbered(tmp_path, 3), server), "harbour", k=20_480)) == 3
+
+
 def test_vectors_see_all_of_a_passage_and_score_as_dense_does(
     server: ElasticsearchServer, tmp_path: Path, word_model: WordModel
 ) -> None:

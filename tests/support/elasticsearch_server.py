@@ -250,6 +250,8 @@ class ElasticsearchServer(AiohttpServer):
 
     def _search(self, name: str, body: Json) -> Json:
         index = self._index(name)
+        if body["size"] > 10_000:
+            raise Refused(400, "illegal_argument_exception", "Result window is too large")
         scores = self._scores(index, body["query"])
         assert body["sort"] == [{"_score": {"order": "desc"}}, {"row": {"order": "asc"}}], (
             "this server sorts in one way only"

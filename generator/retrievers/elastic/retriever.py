@@ -26,6 +26,8 @@ from generator.schema import Operational, Passage, Split
 # Queries in one request, and requests at a time.
 QUERIES = 64
 REQUESTS = 4
+# Hits of a search, beyond which Elasticsearch refuses it; many copies of a passage have more looked at than `k`.
+MOST = 10_000
 
 
 class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
@@ -218,7 +220,7 @@ class Elasticsearch(Ranker):
         allowed = [self._filters[query.split]] if self._filters[query.split] else []
         if query.within is not None:
             allowed.append({"range": {"row": {"gt": query.within.start - 1, "lte": query.within.stop - 1}}})
-        search: Fields = {"size": size, "_source": False, "track_total_hits": False, "track_scores": True}
+        search: Fields = {"size": min(size, MOST), "_source": False, "track_total_hits": False, "track_scores": True}
         search["sort"] = [{"_score": {"order": "desc"}}, {"row": {"order": "asc"}}]
         clauses: list[Fields] = [{"match": {"text": {"query": query.text}}}]
         if part == "dense":
