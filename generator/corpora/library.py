@@ -89,7 +89,7 @@ class Library:
     ) -> None:
         self.folder, self.language = folder, language
         self.corpus, self.fingerprint, self.size, self.overlap = corpus, fingerprint, size, overlap
-        with _as_retriever_error(folder):
+        with as_retriever_error(folder):
             self.document_rows, self._starts, self._ends = np.load(folder / "passages.npy", mmap_mode="r")
             address = f"{(folder / 'documents.db').resolve().as_uri()}?mode=ro"
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
@@ -152,7 +152,7 @@ class Library:
         told = ""
         if code is None:
             found = self.folder / "language.txt"
-            if not found.is_file():
+            if not found.is_file() or not found.stat().st_size:  # as after a loss of power
                 rows = sorted({round(place * (len(self) - 1) / SAMPLE) for place in range(SAMPLE + 1)})
                 texts = [self.document(row).text[:BEGINNING] for row in rows]
                 most, count = detect_language(texts)
@@ -176,14 +176,14 @@ class Library:
             RetrieverError: the library is damaged. So does every method that reads documents, passages or ids.
         """
         query = "SELECT id, title, url, text FROM documents WHERE row = ?"
-        with _as_retriever_error(self.folder):
+        with as_retriever_error(self.folder):
             name, title, url, text = self._db.execute(query, (int(row),)).fetchone()
             return Document(id=name, title=title, url=url, text=text)
 
     def find(self, document_id: str) -> int:
         """Return the row of the document with this id."""
         row = self.row(document_id)
-        with _as_retriever_error(self.folder):
+        with as_retriever_error(self.folder):
             if row is None:
                 raise ValueError(f"no document {document_id!r}")
             return row
@@ -195,7 +195,7 @@ class Library:
 
     def row(self, document_id: str) -> int | None:
         """Return the row of the document with this id; None if there is none."""
-        with _as_retriever_error(self.folder):
+        with as_retriever_error(self.folder):
             found = self._db.execute("SELECT row FROM documents WHERE id = ?", (document_id,)).fetchone()
             return None if found is None else int(found[0])
 
@@ -252,7 +252,7 @@ class Library:
 
         It is the hash of the document's id; that of the first one for copies, so that one bound separates the splits.
         """
-        with _as_retriever_error(self.folder):
+        with as_retriever_error(self.folder):
             rows = self._db.execute("SELECT id FROM documents ORDER BY row")
             keys = np.fromiter((split_key(row[0]) for row in rows), dtype=np.uint64, count=len(self))
         for row, first in self.copies:
@@ -263,7 +263,7 @@ class Library:
         cut = passage(document, int(self._starts[row]), int(self._ends[row]))
         if not self._given:
             return cut
-        with _as_retriever_error(self.folder):
+        with as_retriever_error(self.folder):
             name, title, url = self._db.execute(
                 "SELECT id, title, url FROM passages WHERE row = ?", (int(row),)
             ).fetchone()
@@ -292,11 +292,11 @@ def split_key(document_id: str) -> int:
 
 
 @contextmanager
-def _as_retriever_error(folder: Path) -> Iterator[None]:
-    """Raise RetrieverError, one line, at a damaged library or disk."""
+def as_retriever_error(folder: Path) -> Iterator[None]:
+    """Raise RetrieverError, one line, at a damaged library, index or disk."""
     try:
         yield
-    except (OSError, EOFError, ValueError, sqlite3.Error) as error:
+    except (OSError, EOFError, ValueError, IndexError, sqlite3.Error) as error:
         reason = str(error).partition("\n")[0]
         raise RetrieverError(f"can't read {folder}: {reason}; delete that folder to build it again") from error
 

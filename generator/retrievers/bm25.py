@@ -16,8 +16,7 @@ from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import paced
 from generator.common.language import ENGLISH, Language, languages
 from generator.common.scripts import words
-from generator.corpora.library import Library, built_once
-from generator.errors import RetrieverError
+from generator.corpora.library import Library, as_retriever_error, built_once
 from generator.retrievers.base import Ranker, Ranking, RetrieverSettings
 from generator.schema import Dialog, Evidence, Passage, Split
 
@@ -62,10 +61,8 @@ class Bm25(Ranker):
         import bm25s
 
         folder = build_index(library, k1, b, one_by_one)
-        try:
+        with as_retriever_error(folder):
             self._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
-        except (OSError, ValueError) as error:
-            raise RetrieverError(f"can't read {folder}: {error}; delete that folder to rebuild it") from error
 
     async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
         """Rank as `Ranker.rank`. Only passages that share a word with the query are hits, so there may be none."""

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import paced
-from generator.corpora.library import Library, built_once
-from generator.errors import RetrieverError
+from generator.corpora.library import Library, as_retriever_error, built_once
 from generator.retrievers.base import Ranker, Ranking
 from generator.retrievers.batching import Batcher
 from generator.retrievers.encoder import Encoder, EncoderSettings
@@ -51,13 +50,11 @@ class Dense(Ranker):
         super().__init__(library, validation)
         self._encoder = settings.load()
         folder = build_index(library, self._encoder, settings, one_by_one)
-        try:
+        with as_retriever_error(folder):
             # Of each passage the number of its first vector; then the number of all vectors.
             self._firsts: NDArray[np.int64] = np.load(folder / "firsts.npy")
             shape = (int(self._firsts[-1]), self._encoder.dimensions)
             self._vectors = np.memmap(folder / "vectors.f32", np.float32, "r", shape=shape)
-        except (OSError, ValueError, IndexError) as error:
-            raise RetrieverError(f"can't read {folder}: {error}; delete that folder to rebuild it") from error
         self._batcher = Batcher(self._rank_batch, QUERIES)
 
     async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:

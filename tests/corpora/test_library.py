@@ -155,6 +155,13 @@ def test_a_spoilt_library_says_what_to_delete(tmp_path: Path, name: str) -> None
         library(tmp_path)
 
 
+def test_a_language_file_that_a_crash_left_empty_is_written_again(tmp_path: Path) -> None:
+    lib = library(tmp_path)
+    told = lib.find_language("corpus.language", None)
+    (lib.folder / "language.txt").write_bytes(b"")
+    assert lib.find_language("corpus.language", None) == told
+
+
 @pytest.mark.parametrize(
     ("documents", "share", "least", "expected"),
     [

@@ -75,10 +75,11 @@ def test_only_the_documents_of_the_split_are_found(tmp_path: Path) -> None:
     assert found(retriever, "river tram", split="validation") == ["twin", "ferry"]
 
 
-def test_a_damaged_index_says_what_to_delete(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"damaged", b""])
+def test_a_damaged_index_says_what_to_delete(tmp_path: Path, content: bytes) -> None:
     bm25(library(tmp_path))
     (file,) = tmp_path.glob("*/bm25-*/indptr.csc.index.npy")
-    file.write_bytes(b"damaged")
+    file.write_bytes(content)
     with pytest.raises(RetrieverError, match=f"{file.parent}.*delete that folder"):
         bm25(library(tmp_path))
 

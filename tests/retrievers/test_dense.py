@@ -170,12 +170,13 @@ def test_an_interrupted_build_continues(tmp_path: Path, word_model: WordModel, m
     assert not list(lib.folder.glob("*.part"))
 
 
+@pytest.mark.parametrize("content", [b"damaged", b""])
 @pytest.mark.parametrize("name", ["vectors.f32", "firsts.npy"])
-def test_a_damaged_index_says_what_to_delete(tmp_path: Path, word_model: WordModel, name: str) -> None:
+def test_a_damaged_index_says_what_to_delete(tmp_path: Path, word_model: WordModel, name: str, content: bytes) -> None:
     lib = library(tmp_path, many(10))
     opened(lib)
     (file,) = lib.folder.glob(f"dense-*/{name}")
-    file.write_bytes(b"damaged")
+    file.write_bytes(content)
     with pytest.raises(RetrieverError, match=f"{file.parent}.*delete that folder"):
         opened(lib)
 
