@@ -116,8 +116,8 @@ class Store:
             )
         if stored and stored != identity and not self._is_empty():
             raise RunError(
-                f"{self.folder}: this run was made with other settings: {_describe_changes(stored, identity)}; "
-                "set another run_dir, or fresh=true to start over"
+                f"{self.folder}: this run was made with other settings, or by another release: "
+                f"{_describe_changes(stored, identity)}; set another run_dir, or fresh=true to start over"
             )
         if stored != identity:
             with self._transaction():
