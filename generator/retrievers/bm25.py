@@ -79,7 +79,7 @@ class Bm25(Ranker):
     async def rank_evidence(self, query: str, evidence: Evidences, split: Split) -> int | None:
         """Return the place, from 1, of the first passage that holds a sentence of the evidence; None without words.
 
-        Passages with equal scores share the better place; those that share no word with the query come after all hits.
+        Passages with equal scores share the better place; those that share no word with the query, the last of all.
         Copies of a passage count once, as in a search, unless the place is far down.
 
         Args:
@@ -94,6 +94,8 @@ class Bm25(Ranker):
             return None
         scores: NDArray[np.float32] = await asyncio.to_thread(self._index.get_scores, terms)
         best = scores[list(rows)].max()
+        if not best:
+            return int(self._allowed[split].sum())
         above = np.flatnonzero((scores > best) & self._allowed[split])
         if len(above) > _COMPARED:
             return 1 + len(above)
@@ -140,7 +142,7 @@ class PassagePool:
             return None
         scores: NDArray[np.float32] = self._index.get_scores(terms)
         best = scores[np.isin(self._text_of, self._text_of[list(rows)])].max()
-        return 1 + len(np.unique(self._text_of[scores > best]))
+        return 1 + len(np.unique(self._text_of[scores > best])) if best else len(np.unique(self._text_of))
 
 
 def build_index(library: Library, k1: float, b: float, spread: Spread) -> Path:

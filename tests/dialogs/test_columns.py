@@ -61,6 +61,8 @@ def test_ranks_of_evidence(tmp_path: Path) -> None:
     for ranker, last in ((run, 2), (pool, 3)):  # the museum is of the other split
         ranked = asyncio.run(rank_turns(dialog, ranker)).turns
         assert [(t.rank_last_turn, t.rank_query) for t in ranked] == [(last, 1), (None, None)]
+        lost = dialog.model_copy(update={"turns": (turn.model_copy(update={"query": "Why?"}),)})
+        assert asyncio.run(rank_turns(lost, ranker)).turns[0].rank_last_turn == last  # no passage has the word
 
 
 def test_copies_count_once_in_a_rank(tmp_path: Path) -> None:
