@@ -10,7 +10,7 @@ import dspy
 from generator.dialogs.calls import call
 from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.prompt import Conversation, Documents
-from generator.errors import Rejected
+from generator.errors import ConfigError, Rejected
 from generator.schema import Judge, Passage, Turn, Verdict
 
 UNJUDGED = "unjudged"
@@ -95,6 +95,9 @@ class ModelJudge(NamedJudge, dspy.Module):
             "response": turn.answer,
             "reference": "\n".join(turn.other_answers),
         }
+        if unknown := self.signature.input_fields.keys() - inputs.keys():
+            there = ", ".join(inputs)
+            raise ConfigError(f"judge={self.name}: no input is called {', '.join(sorted(unknown))}; there are {there}")
         wanted = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
         return self.to_verdict(await call(self.predict, "judge", "sampled", turn.turn, **wanted))
 

@@ -189,7 +189,7 @@ def load(cfg: DictConfig) -> Settings:
     data = plain(cfg)
     groups = (name for name in Settings.model_fields if name not in RunSettings.model_fields)
     parts = {group: build_choice(group, data.get(group)) for group in groups}
-    parts["export"] = parts["export"] if isinstance(parts["export"], Record) else None
+    parts["export"] = None if isinstance(parts["export"], dict) else parts["export"]
     return validate(Settings, data | parts)
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from generator.common.concurrency import Spread
 from generator.corpora.library import Library
+from generator.errors import RetrieverError
 from generator.schema import Operational, QueryForm, Record, Retriever, Scored, Split, VariableName
 
 # Rows of passages with their scores, best first.
@@ -93,6 +94,13 @@ class Ranker(ABC):
         """Return the best `k` passages of `split`, or of one document of it, best first; errors as of `rank`."""
         within = None if document is None else self._library.passage_rows(self._library.find(document))
         ranking = await self.rank(query, k, split, within)
+        rows, allowed = [row for row, _ in ranking], self._allowed[split]
+        fit = all(0 <= row < len(allowed) and allowed[row] and (within is None or row in within) for row in rows)
+        if not fit or len(set(rows)) < len(rows):  # such as the -1 that FAISS fills up with
+            name, own = type(self).__name__, "self._searched(split, within)"
+            raise RetrieverError(
+                f"{name}.rank: returned a row twice, or one that wasn't to be searched; {own} has those"
+            )
         return [Scored(passage=self._library.passage(row), score=score) for row, score in ranking]
 
     def _searched(self, split: Split, within: range | None) -> NDArray[np.bool_]:

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Sequence
 
+import dspy
 import pytest
 from dspy import lm15
 
-from generator.errors import ModelError
+from generator.errors import ConfigError, ModelError
 from generator.schema import Passage, Turn, Verdict
 from judges.base import ModelJudge
 from judges.llm.answerability import AnswerabilityJudge
@@ -230,3 +231,11 @@ def test_a_call_that_fails_leaves_the_turn_unjudged_and_a_server_that_is_gone_st
         assert verdict.explanation
     with pytest.raises(ModelError):
         judge(made, [lm15.TransportError("gone")])
+
+
+def test_an_input_that_no_judge_gets_is_an_error() -> None:
+    class Mistyped(IdkJudge):
+        signature = IdkJudge.signature.append("answer", dspy.InputField(), type_=str)
+
+    with pytest.raises(ConfigError, match=r"answer; there are documents, dialog, query, response, reference"):
+        judge(Mistyped, [label("yes")])
