@@ -67,7 +67,8 @@ def _check_address(value: str) -> str:
     if not value.startswith(("http://", "https://")):
         raise ValueError("must be an address that begins with http:// or https://")
     if set("@?#") & set(value):
-        raise ValueError("must hold no password or key: it would be stored here, and keys come from the environment")
+        why = "it would be stored here, and keys come from the environment"
+        raise ValueError(f"must hold no password or key, nor anything else behind ? or #: {why}")
     return value
 
 
