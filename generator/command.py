@@ -181,7 +181,7 @@ def normalise(arguments: Sequence[str], command: Command) -> list[str]:
     - `judge.lm=NAME` chooses the judge's own model from the group `lm`; so do the other settings of `OWN_MODEL`.
     - `name=~/x` has the home directory.
     - `judge.filter=` with conditions is quoted, and a setting of judges that have none of their own.
-    - A value with letters such as ü is quoted.
+    - A value with letters such as ü is quoted, and one such as `marks-ada (1).json`.
     - Arguments without a `=` are values of the command's positional setting; of such a command, `--name value` is
       `name=value`, as in other programs that take files.
     """
@@ -214,8 +214,8 @@ def _spell(argument: str) -> str:
     own_model = rf"^\+*(?:lm@)?({OWN_MODEL})=(?!null$)(?=[\w,.-]+$)"
     argument = re.sub(own_model, r"+lm@\1=", argument)
     name, equals, value = argument.partition("=")
-    if not re.search(r"[\"'(){}\\]", value):  # Hydra's grammar has letters such as ü in quotes alone
-        value = re.sub(r"(?=[^\[\],]*[^\x00-\x7f])[^\[\],\s][^\[\],]*", r'"\g<0>"', value)
+    if not re.search(r"[\"'{}\\]|\w\(", value):  # Hydra's grammar has letters such as ü, and (1), in quotes alone
+        value = re.sub(r"(?=[^\[\],]*([^\x00-\x7f]| \())[^\[\],\s][^\[\],]*", r'"\g<0>"', value)
     return f"{name}{equals}{value}"
 
 

@@ -208,8 +208,8 @@ def test_the_home_directory_can_be_a_tilde() -> None:
     assert normalise(["corpus.path=~/documents"], COMMAND)[-1] == f"corpus.path={Path.home()}/documents"
 
 
-@pytest.mark.parametrize("path", ["Bücher und Hefte", "مكتبة/a=b", "'Bücher, Hefte'"])
-def test_a_path_may_have_letters_of_any_language(path: str) -> None:
+@pytest.mark.parametrize("path", ["Bücher und Hefte", "مكتبة/a=b", "'Bücher, Hefte'", "marks (1).json"])
+def test_a_path_may_have_letters_of_any_language_and_a_number_in_brackets(path: str) -> None:
     composed = yaml.safe_load(command("corpus=folder", f"corpus.path={path}", "--cfg", "job").out)
     assert composed["corpus"]["path"] == path.strip("'")
     assert normalise(["annotators=[ann, jörg]"], COMMAND)[-1] == 'annotators=[ann, "jörg"]'
