@@ -1,7 +1,7 @@
 """Read Markdown with what documentation tools add to it, so that no mark of theirs is taken for text.
 
 Admonitions and tabs of MkDocs, directives of MyST, containers of Docusaurus and Quarto, alerts of GitHub, footnotes,
-definition and task lists, callouts of Notion, and the lines of GitBook and MDX that are no text.
+definition and task lists, callouts of Notion, links of Obsidian, and what of GitBook, Hugo and MDX is no text.
 """
 
 import re
@@ -25,8 +25,16 @@ _NOTE, _MARK = re.compile(r"^\[\^([\w.-]+)\]:[ \t]*", re.MULTILINE), re.compile(
 _DIRECTIVE = re.compile(r"\{([\w:.-]+)\}\s*(.*)$")
 _CONTAINER = re.compile(r"(?:\{[^}]*\}|[\w:.-]+)?\s*(.*?)\s*(?:\{[^}]*\})?$")
 _OPTIONS = re.compile(r"---\n(?:.*\n)*?---\n|(?:[ \t]*:[\w-]+:(?: .*)?\n)+")
-_ALERT, _ANCHOR = re.compile(r"^\[!(\w+)\][ \t]*$", re.MULTILINE), re.compile(r"\s*\{[#.:][^{}]*\}$")
-_NO_TEXT = re.compile(r"^(?:\{%[^%\n]*%\}|import\s.+\sfrom\s+['\"].+['\"];?)$|\{/\*[\s\S]*?\*/\}", re.MULTILINE)
+_ALERT = re.compile(r"^\[!([\w-]+)\][+-]?(.*)$", re.MULTILINE)  # perhaps with a title
+_ANCHOR = re.compile(r"\s*\{[#.:][^{}]*\}$")
+_NO_TEXT = re.compile(
+    r"^(?:\{%[^%\n]*%\}|import\s.+\sfrom\s+['\"].+['\"];?)$|\{/\*[\s\S]*?\*/\}|(?<!`)\{\{[<%][^{}\n]*[>%]\}\}",
+    re.MULTILINE,
+)
+# “![[map.png]]”, “[[Fees]]”, “[[Fees|the fees]]” and “==important==” of Obsidian.
+_WIKI = re.compile(
+    r"!\[\[[^\[\]\n]*\]\]|\[\[(?:[^\[\]|\n]+\|)?([^\[\]|\n]+)\]\]|(?<![=\w])==(?![\s=])([^=\n]+)==(?![=\w])"
+)
 # What Notion and MDX write notes as; in pages of HTML it is what stands beside the text. Notion's text follows at once,
 # and would be no Markdown.
 _ASIDE, _ASIDE_START = re.compile(r"(</?)aside\b", re.IGNORECASE), re.compile(r"^<aside>$", re.MULTILINE)
@@ -50,6 +58,7 @@ def render_markdown(text: str) -> str:
     for plugin in (admon_plugin, colon_fence_plugin, deflist_plugin, myst_role_plugin, tasklists_plugin):
         reader.use(plugin)
     reader.core.ruler.after("block", "marks", _read_marks)
+    reader.core.ruler.push("wiki", _read_links)
     reader.add_render_rule("myst_role", _render_role)
     text, notes = _NOTE.sub("", text), set(_NOTE.findall(text))
     text = _ASIDE_START.sub("<aside>\n", _TAB.sub(r"\1!!! ", text))  # a tab is read as an admonition
@@ -62,7 +71,7 @@ def _read_marks(state: StateCore) -> None:
     while waiting:
         token = waiting.pop()
         if token.type == "inline":
-            text = _ALERT.sub(lambda found: f"{found[1].title()}:", _NO_TEXT.sub("", token.content))
+            text = _ALERT.sub(lambda found: f"{found[2].strip() or found[1].title()}:", _NO_TEXT.sub("", token.content))
             text = _MARK.sub(lambda found: "" if found[1] in state.env["notes"] else found[0], text)
             token.content = _ANCHOR.sub("", text) if state.tokens[-1].type == "heading_open" else text
         elif token.type.endswith("fence") and left > 0 and (held := _open(token)) is not None:
@@ -74,6 +83,14 @@ def _read_marks(state: StateCore) -> None:
         elif token.type in ("fence", "code_block"):
             token.content = token.content.replace("!!! ===", "===")
         state.tokens.append(token)
+
+
+def _read_links(state: StateCore) -> None:
+    """Put what links of a wiki show in their place."""
+    for token in state.tokens:
+        for child in token.children or ():
+            if child.type == "text":
+                child.content = _WIKI.sub(lambda found: found[1] or found[2] or "", child.content)
 
 
 def _open(token: Token) -> str | None:

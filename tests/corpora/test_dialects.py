@@ -121,3 +121,17 @@ def test_callouts_are_text(tmp_path: Path) -> None:
     (tmp_path / "export.md").write_text(f'{notion}\n\n<Aside type="tip">\n\nKnock first.\n\n</Aside>\n\n    <aside>\n')
     (document,) = good(read("folder", path=str(tmp_path)))
     assert document.text == ("💡 Use the blue key.\n\nThe door is heavy.\n\nKnock first.\n\n```text\n<aside>\n```")
+
+
+def test_links_and_marks_of_wikis_are_read_and_short_codes_are_not(tmp_path: Path) -> None:
+    obsidian = "See [[Fees#Dogs|the fees]] and [[Dogs]]. ![[map.png]]\n\n> [!tip]- Quiet berths\n> The north quay.\n\n"
+    kept = "==Moor== by day, if a == b and c == d, [[1]](n.md), `[[ -f x ]]` and [[1, 2], [3, 4]].\n\n"
+    hugo = '{{< notice tip >}}\nBring [a cover]({{< ref "covers" >}}).\n{{% /notice %}}\n'
+    (tmp_path / "vault.md").write_text(obsidian + kept + hugo)
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text.split("\n\n") == [
+        "See the fees and Dogs.",
+        "Quiet berths: The north quay.",
+        "Moor by day, if a == b and c == d, [1], [[ -f x ]] and [[1, 2], [3, 4]].",
+        "Bring a cover.",
+    ]
