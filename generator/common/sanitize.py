@@ -1,6 +1,7 @@
 """Make untrusted text (documents, replies, messages of servers) fit for a terminal, a log or a page."""
 
 import os
+import re
 from urllib.parse import quote
 
 from generator.errors import ConfigError
@@ -8,6 +9,13 @@ from generator.errors import ConfigError
 # A shorter value is a word that stands for a key, such as `EMPTY`.
 _SHORTEST_SECRET = 7
 _LONGEST_MESSAGE = 300
+# What a reasoning model writes before its reply, where the server leaves it there; some begin it in the prompt.
+_THOUGHTS = re.compile(r"\A(?:\s*<think>|(?!\s*\{))(?:(?!<think>).)*?</think>\s*|\A\s*<think>.*\Z", re.DOTALL)
+
+
+def drop_thoughts(reply: str) -> str:
+    """Return what a model says without what it thought aloud before."""
+    return _THOUGHTS.sub("", reply)
 
 
 def printable(text: str) -> str:

@@ -1,17 +1,15 @@
 """Read what servers with the OpenAI API answer, which differ in all but the model's name and the message."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from generator.common.sanitize import drop_thoughts
 from generator.models.lm import ChatReply, billions_named
 from generator.schema import Usage
 
 # Errors of the functions below, if the answer isn't of this API.
 BAD_ANSWER = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
-# What a reasoning model writes before its reply, where the server leaves it there; some begin it in the prompt.
-_THOUGHTS = re.compile(r"\A(?:\s*<think>|(?!\s*\{))(?:(?!<think>).)*?</think>\s*|\A\s*<think>.*\Z", re.DOTALL)
 
 
 class ListedModel(NamedTuple):
@@ -67,4 +65,4 @@ def _text_of(content: Any) -> str:
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if part.get("type") == "text")
     # JSON escapes can hold lone surrogates, which no file can.
-    return _THOUGHTS.sub("", content or "").encode(errors="replace").decode()
+    return drop_thoughts(content or "").encode(errors="replace").decode()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from generator.common.console import count_noun, note
+from generator.common.sanitize import drop_thoughts
 from generator.corpora.files import list_files
 from generator.corpora.json_records import read_json_lines, require_record
 from generator.errors import CorpusError
@@ -72,5 +73,5 @@ def _read(path: Path, benchmark: RatedBenchmark) -> dict[str, dict[int, str]]:
         found = answers.setdefault(item, {})
         if twice := found.keys() & given:
             raise CorpusError(f"{where}: turn {min(twice)} of dialog {item} is answered twice; remove one")
-        found.update(given)
+        found.update((turn, drop_thoughts(text)) for turn, text in given.items())
     return answers

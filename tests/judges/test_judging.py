@@ -180,7 +180,14 @@ def task(name: str, *given: str, answer: str, **more: Any) -> dict[str, Any]:
 
 PREDICTED = (
     task("c1<::>1", "What is a bond?", answer="A loan.", predictions=[{"text": "Some loan."}], contexts=[]),
-    task("c1::2", "What is a bond?", "A loan.", "Of whom?", answer="Yours.", predictions=[{"text": "Mine."}]),
+    task(
+        "c1::2",
+        "What is a bond?",
+        "A loan.",
+        "Of whom?",
+        answer="Yours.",
+        predictions=[{"text": "<think>Hm.</think>Mine."}],
+    ),
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import count, takewhile
 from typing import Any, NamedTuple
 
+from generator.common.sanitize import drop_thoughts
 from generator.corpora.files import File
 from generator.corpora.human import HUMAN, human_dialog, human_turn
 from generator.corpora.json_records import read_json, read_json_lines, validate_record
@@ -183,7 +184,7 @@ def read_responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
 
 
 def _response(where: str, corpus: str, task: forms.AnsweredTask, model: str, answer: str) -> Dialog | SkippedRecord:
-    exchange = _Exchange(task.input[-1].text, answer, task, task.contexts)
+    exchange = _Exchange(task.input[-1].text, drop_thoughts(answer), task, task.contexts)
     dialog_id = f"{format_turn_id(*task.task_id)}/{model}"
     dialog = _last_turn(where, f"{corpus}-{domain_of(task.collection)}", dialog_id, task, exchange, "", model)
     if isinstance(dialog, SkippedRecord):

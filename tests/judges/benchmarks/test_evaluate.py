@@ -296,7 +296,7 @@ def test_judgments_that_can_not_be_read_are_one_line(tmp_path: Path) -> None:
 def test_answers_of_mt_bench_101_are_judged_too(site: Evaluating, openai_server: OpenAIServer) -> None:
     openai_server.responder = reply
     answers = site.folder / "m.jsonl"
-    answers.write_text('{"id": "s", "turn": 2, "answer": "Sorry, 9 m."}\n')
+    answers.write_text('{"id": "s", "turn": 2, "answer": "<think>8 m?</think>Sorry, 9 m."}\n')
     assert site.run(openai_server, f"answers={answers}").code == 0
-    assert "Sorry, 9 m." in prompt(openai_server.bodies[0]) and len(openai_server.bodies) == 1
+    assert ":\nSorry, 9 m." in prompt(openai_server.bodies[0]) and len(openai_server.bodies) == 1
     assert site.scores()["lacking"] == {"missing": 5}
