@@ -60,14 +60,13 @@ class Words:
 
     @property
     def head(self) -> str:
-        """Return the noun of a phrase: “the limit set on roads”, “the album Red Letters”."""
+        """Return the noun of a phrase: “the limit on roads”, “the album Red Letters”."""
 
         def is_behind(place: int) -> bool:
             names = self.tells[place - 1] and self.said[place - 1][0].islower() and self.is_capital(place)
             return names or self.spoken[place] in self.leads
 
         end = next((place for place in range(1, len(self.said)) if is_behind(place)), len(self.said))
-        end -= 1 < end < len(self.said) and self.is_participle(self.spoken[end - 1])
         return self.said[end - 1][0] if end else ""
 
     def word(self, place: int) -> str:
@@ -90,9 +89,8 @@ class Words:
             return False
         if before in ("be", "been", "being") or (before in _HAVE and begun in ("a", "an")):  # “had a cold”
             return False
-        # “Bank of China”, but “the CEO of IBM”; “Kermit the Frog”, “Dancing with the Stars”
-        of = before == "of" and not self.said[first - 2][0].isupper()
-        joined = of or (before in self.leads and before != "of")
+        # “Bank of China”, “Kermit the Frog”, “Dancing with the Stars”
+        of, joined = before == "of", before in self.leads
         article = begun in ARTICLES and not joined
         titled = begun in ARTICLES and first + 1 < len(self.said) and self.is_capital(first + 1)
         if first > 1 + joined and (of or capital or article or titled) and self.is_capital(first - 1 - joined):
@@ -139,17 +137,13 @@ class Words:
         """Return true if what follows is said of the phrase, and the phrase not of what is before “is”."""
         if self._precedes_verb(last, base=False):
             return True
-        follows, rest = self.word(last), self.text[self.said[last - 1].end() :]
-        asked = [*self.spoken[max(0, first - 3) : first - 1]]
-        opens = not self.word(first - 1) or asked[-1] in ("and", "so")
-        if opens and follows and (self.tells[last] or follows in ARTICLES):  # “Is the tent waterproof?”
+        follows, asked = self.word(last), self.spoken[max(0, first - 3) : first - 1]
+        # “Is the tent waterproof?”
+        if not self.word(first - 1) and follows and (self.tells[last] or follows in ARTICLES):
             return follows in ARTICLES or self.word(last + 1) in ("", "for", "than", "to")
         if not asked or not (asked[-1] in ("where", "when", "why", "how") or asked[0] == "how"):  # “How tall is …”
             return False
-        later = (
-            rest.startswith(",") or (follows and self.tells[last]) or any(map(self.is_participle, self.spoken[last:]))
-        )
-        return not later and follows not in _GOES_ON
+        return not (follows and self.tells[last]) and follows not in _GOES_ON
 
     def names(self, first: int, last: int, known: str) -> bool:
         """Return true if a phrase is one, names no time, and was told."""
@@ -162,12 +156,9 @@ class Words:
             return False
         article, follows = inside[0] in ARTICLES, self.word(last)
         if phrase.islower() and not article:
-            asked = before in self.auxiliary and (
-                first == 1 or not self.language.listed("question").isdisjoint(self.spoken[:first])
-            )
-            bare, several = len(inside) == 1, self.language.matches("plural", inside[-1])
+            several, leads = self.language.matches("plural", inside[-1]), self.auxiliary | _BEFORE_BARE
             goes_on = before in self.leads - {"of"} and follows in self.leads - self.clause  # “about taxes on …”
-            if before in ("at", "on") or (bare and (goes_on or not (several or asked or before in _BEFORE_BARE))):
+            if before in ("at", "on") or (len(inside) == 1 and (goes_on or not (several or before in leads))):
                 return False
         name = " ".join(inside[article:])
         if follows in self.leads and f" {name} {follows} {self.word(last + 1)} " in known:

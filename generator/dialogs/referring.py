@@ -126,12 +126,11 @@ def _find_number(name: str, follows: str, told: str) -> str:
     named = rf"(?:the |an? )?{re.escape(name)}"
     found = {
         number
-        for number, verbs in {"many": "are|were|do", "one": "is|was|does"}.items()
+        for number, verbs in {"many": "are|were|do|have", "one": "is|was|does|has"}.items()
         if follows in verbs.split("|")
         or re.search(rf"\b(?:{verbs}) {named}\?", told, re.IGNORECASE)
-        or re.search(rf"(?:^|[.!?] ){named} (?!do)(?:{verbs})\b", told, re.IGNORECASE)
+        or re.search(rf"(?:^|[.!?] ){named} (?:{verbs})\b", told, re.IGNORECASE)
     }
-    found |= {"many"} if follows == "have" else {"one"} if follows == "has" else set()
     return found.pop() if len(found) == 1 else ""
 
 
