@@ -236,6 +236,8 @@ def _explain(error: Exception) -> str:
     why = describe(error)
     if why.startswith(_CELLS_LOST):
         return "a row has more cells than the first line; put cells with the separating mark in quotes"
+    if isinstance(error, UnicodeDecodeError):
+        return f"{why}; save it as UTF-8"
     if isinstance(error, CastError):
         found, first = (", ".join(names) for names in (error.table_column_names, error.requested_column_names))
         told = f"some rows have the columns {found}, the first {first}"

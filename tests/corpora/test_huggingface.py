@@ -112,6 +112,8 @@ def test_what_is_no_data_set_is_an_error(tmp_path: Path, capfd: pytest.CaptureFi
     assert told.startswith(f"corpus.path={tmp_path}/bad.parquet: can't be read: ")
     assert "URL that ends in .parquet" in message(lambda: read("huggingface", path=str(tmp_path / "bad.docx")))
     assert message(lambda: read("huggingface", path=str(tmp_path / "empty"))).endswith("no file; found nothing")
+    (tmp_path / "excel.csv").write_bytes("text;title\nFür alle.;Münze\n".encode("cp1252"))
+    assert message(lambda: read("huggingface", path=str(tmp_path / "excel.csv"))).endswith("; save it as UTF-8")
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.md").write_text("# A\n\nText.")
     told = message(lambda: read("huggingface", path=str(tmp_path / "texts")))
