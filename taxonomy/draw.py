@@ -4,7 +4,7 @@ import random
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 from taxonomy.mix import UNDERSPECIFIED, Share, Taxonomy
@@ -33,7 +33,7 @@ def first_type(taxonomy: Taxonomy, seed: int, index: int) -> QuestionType:
     differences cancel out. The order within a block is random.
     """
     block, place = divmod(index, BLOCK)
-    return _draw(taxonomy.first, BLOCK, block, f"{seed}/first", _may_repeat)[place]
+    return _draw(taxonomy.first, BLOCK, block, f"{seed}/first")[place]
 
 
 class TaskDraw:
@@ -95,7 +95,7 @@ def later_types(taxonomy: Taxonomy, seed: int, index: int, n: int) -> tuple[Ques
     In a dialog, a type's count differs from `n` times its share by less than 1; over dialogs such differences
     cancel out. A type that may not repeat never comes twice in a row.
     """
-    return _draw(taxonomy.later, n, index, f"{seed}/later", _may_repeat)
+    return _draw(taxonomy.later, n, index, f"{seed}/later")
 
 
 def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n: int) -> tuple[QuestionType, ...]:
@@ -109,27 +109,10 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     types = [first, *later_types(taxonomy, seed, index, n - 1)]
     if not taxonomy.has_targets:
         return tuple(types)
-    links: list[Facet | None] = [None, *_draw(taxonomy.multi_turn, n - 1, index, f"{seed}/multi_turn", _may_repeat)]
+    links: list[Facet | None] = [None, *_draw(taxonomy.multi_turn, n - 1, index, f"{seed}/multi_turn")]
     links += [None] * (n - len(links))
-    shares = [share for share in taxonomy.answerability if n > 1 or share.type.name != _CONVERSATIONAL]
-    aims: list[Facet | None] = [*_draw(shares, n, index, f"{seed}/answerability", _may_repeat)] or [None] * n
-    for place in (place for place, aim in enumerate(aims) if _is_courtesy(aim)):
-        fit = [i for i in range(1, n) if types[i].name == NON_QUESTION and aims[i] != aims[place]]
-        other = place if place in fit else next(iter(fit), max(place, 1))
-        aims[place], aims[other] = aims[other], aims[place]
-    opens = [bool(aim and aim.forms) for aim in aims]
-    if opens[-1]:  # the next turn is to resolve it
-        places = range(n > 2, n - 1)  # seldom the first turn
-        apart = (i for i in places if not any(opens[max(0, i - 1) : min(i + 2, n - 1)]))
-        fit = [i for i in apart if not _is_courtesy(aims[i])]
-        if fit:
-            place = fit[index % len(fit)]
-            aims[-1], aims[place] = aims[place], aims[-1]
-    _leave_room(aims, next((share.type for share in shares if share.type.name == "answerable"), None))
-    if taxonomy.underspecified:
-        unclear_types = {place for place, type_ in enumerate(types) if type_.answerability == UNDERSPECIFIED}
-        aims = [taxonomy.underspecified if place in unclear_types else aim for place, aim in enumerate(aims)]
-    unclear = {place for place, aim in enumerate(aims) if aim and aim.forms}
+    aims = _draw_aims(taxonomy, types, seed, index)
+    unclear = {place for place, aim in enumerate(aims) if _is_open(aim)}
     resolving = _resolve(links, aims, unclear, index)
     standalone = _standalone(taxonomy, seed, index, links, unclear)
     forms = _draw_forms(aims, unclear, index, f"{seed}/form")
@@ -151,23 +134,46 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     )
 
 
+def _draw_aims(taxonomy: Taxonomy, types: Sequence[QuestionType], seed: int, index: int) -> list[Facet | None]:
+    """Return the answerability of each turn, drawn and then moved: courtesy isn't first, what is unclear isn't last."""
+    n = len(types)
+    shares = [share for share in taxonomy.answerability if n > 1 or share.type.name != _CONVERSATIONAL]
+    aims: list[Facet | None] = [*_draw(shares, n, index, f"{seed}/answerability")] or [None] * n
+    for place in (place for place, aim in enumerate(aims) if _is_courtesy(aim)):
+        fit = [i for i in range(1, n) if types[i].name == NON_QUESTION and aims[i] != aims[place]]
+        other = place if place in fit else next(iter(fit), max(place, 1))
+        aims[place], aims[other] = aims[other], aims[place]
+    opens = [_is_open(aim) for aim in aims]
+    if opens[-1]:  # the next turn is to resolve it
+        places = range(n > 2, n - 1)  # seldom the first turn
+        apart = (i for i in places if not any(opens[max(0, i - 1) : min(i + 2, n - 1)]))
+        fit = [i for i in apart if not _is_courtesy(aims[i])]
+        if fit:
+            place = fit[index % len(fit)]
+            aims[-1], aims[place] = aims[place], aims[-1]
+    _leave_room(aims, next((share.type for share in shares if share.type.name == "answerable"), None))
+    if (unclear := taxonomy.underspecified) is None:
+        return aims
+    return [unclear if type_.answerability == UNDERSPECIFIED else aim for type_, aim in zip(types, aims, strict=True)]
+
+
 def _is_courtesy(aim: Facet | None) -> bool:
     return aim is not None and aim.name == _CONVERSATIONAL
 
 
+def _is_open(aim: Facet | None) -> bool:
+    """Return true if the next turn has to resolve it."""
+    return aim is not None and bool(aim.forms)
+
+
 def _leave_room(aims: list[Facet | None], answerable: Facet | None) -> None:
     """Let no two underspecified turns follow each other, and none be the last, by moving or replacing some."""
-
-    def is_open(place: int) -> bool:
-        aim = aims[place]
-        return bool(aim and aim.forms)
-
-    if not any(is_open(place) and (place + 1 == len(aims) or is_open(place + 1)) for place in range(len(aims))):
+    if not any(opens and follows for opens, follows in pairwise([*map(_is_open, aims), True])):
         return
     places = [place for place in range(len(aims) - 2, -1, -2) if not _is_courtesy(aims[place])]
     for place in range(len(aims)):
-        if is_open(place) and place not in places:
-            free = next((i for i in places if not is_open(i)), None)
+        if _is_open(aims[place]) and place not in places:
+            free = next((i for i in places if not _is_open(aims[i])), None)
             if free is not None:
                 aims[place], aims[free] = aims[free], aims[place]
             else:
@@ -234,14 +240,11 @@ def _standalone(
     return [None, *later[1:]]
 
 
-def _may_repeat(value: QuestionType | Facet) -> bool:
-    return value.may_repeat
+def _draw(shares: Sequence[Share[T]], n: int, number: int, key: str) -> tuple[T, ...]:
+    """Return `n` values of draw number `number`: systematic sampling, at an offset that fills [0, 1) over the draws.
 
-
-def _draw(
-    shares: Sequence[Share[T]], n: int, number: int, key: str, may_repeat: Callable[[T], bool] = lambda _: True
-) -> tuple[T, ...]:
-    """Return `n` values of draw number `number`: systematic sampling, at an offset that fills [0, 1) over the draws."""
+    A value whose `may_repeat` is false never comes twice in a row.
+    """
     if not shares:
         return ()
     offset = (random.Random(key).random() + number * _GOLDEN) % 1
@@ -250,6 +253,10 @@ def _draw(
     # Only `random()` is guaranteed to give the same numbers in every Python version.
     rng = random.Random(f"{key}/{number}")
     order: list[T] = []
+
+    def may_repeat(value: T) -> bool:
+        return bool(getattr(value, "may_repeat", True))
+
     while left:
         # A value that fills more than half of what is left comes twice in a row unless it comes now.
         due = [value for value in left if not may_repeat(value) and 2 * left.count(value) > len(left)]
