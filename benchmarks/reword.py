@@ -25,7 +25,7 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.prompt import Documents
 from generator.dialogs.referring import refer
 from generator.dialogs.rewording import Reword
-from generator.dialogs.users import Asker, note_clean
+from generator.dialogs.users import Asker
 from generator.models.lm import LanguageModel
 from generator.schema import Dialog, Turn
 from generator.sets import dialog_set
@@ -51,8 +51,8 @@ async def reword_dialog(dialog: Dialog, reword: Reword, counts: Counter[str]) ->
             else:
                 searched = query and typed
             counts.update(questions=1, changed=said != asked, pronouns=said != alone)
-            new = turn.model_copy(update={"query": typed, "clean_query": "", "retrieval_query": searched})
-            turn = note_clean(new, said)
+            clean = "" if typed == said else said
+            turn = turn.model_copy(update={"query": typed, "clean_query": clean, "retrieval_query": searched})
         owed = max(0, owed - leans(turn))
         turns.append(turn)
     return dialog.model_copy(update={"turns": tuple(turns)})

@@ -7,7 +7,7 @@ come with the call (`generator.dialogs.calls`).
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import dspy
 from pydantic import Field
@@ -31,7 +31,7 @@ from generator.dialogs.plain_words import IN_PLAIN_WORDS, PlainAnswer
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.replies import SignatureType
 from generator.dialogs.signatures import ChooseEvidence, Courtesy, GroundedAnswer, Remark, in_language
-from generator.dialogs.users import PLAIN_ASKER, Asker, note_clean
+from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
 from generator.schema import Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
@@ -157,18 +157,29 @@ class Chat(dspy.Module):
             reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=typed)
             if not has_words(reply.answer):
                 raise Rejected("answer", "empty answer", "")
-        turn = Turn(
-            turn=number,
-            query=typed,
-            question_type=question_type.name,
-            multi_turn_type=question_type.multi_turn_type,
-            answerability="conversational",
-            planned=question_type.planned(),
-            reasoning="",
-            answer=reply.answer.strip(),
-            consistent=True,
+        answer = reply.answer.strip()
+        return make_turn(
+            question_type, number, typed, remark, answerability="conversational", reasoning="", answer=answer
         )
-        return note_clean(turn, remark)
+
+
+def make_turn(question_type: QuestionType, number: int, typed: str, clean: str, **more: Any) -> Turn:
+    """Return the record of a turn that was asked as a type, and whose answer agrees with itself.
+
+    Args:
+        clean: the question before it was typed.
+        more: the fields that its answer gives.
+    """
+    return Turn(
+        turn=number,
+        query=typed,
+        clean_query="" if clean == typed else clean,
+        question_type=question_type.name,
+        multi_turn_type=question_type.multi_turn_type if number > 1 else None,
+        planned=question_type.planned(),
+        consistent=True,
+        **more,
+    )
 
 
 @contextmanager
@@ -243,21 +254,18 @@ class Answer(dspy.Module):
                 reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)
                 raise Refused("answer", reason, prediction.answer, remedy or own)
-            turn = Turn(
-                turn=number,
-                query=question,
-                question_type=question_type.name,
-                multi_turn_type=question_type.multi_turn_type if number > 1 else None,
+            return make_turn(
+                question_type,
+                number,
+                question,
+                meant,
                 answerability=answerability,
-                planned=question_type.planned(),
                 retrieval_query=retrieval_query,
                 hits=tuple(hits),
                 reasoning="\n".join(prediction.facts),
                 answer=prediction.answer.strip(),
-                consistent=prediction.consistent,
                 evidence=documents.evidence(prediction.evidence),
             )
-            return note_clean(turn, meant)
 
         async def rate(turn: Turn) -> tuple[str, float]:
             # No judge finds fault with a refusal, so that it would beat the answer that the question was asked for.

@@ -12,7 +12,7 @@ from generator.dialogs.checks.requests import find_reply_fault
 from generator.dialogs.language_checks import check_language
 from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.signatures import REJECTED, quote_unknown
-from generator.dialogs.users import note_clean
+from generator.dialogs.steps import make_turn
 from generator.schema import Hit, Passage, Turn
 from taxonomy import QuestionType
 
@@ -81,18 +81,15 @@ class Unanswered(dspy.Module):
             return prediction
 
         prediction = await draw_best(1, "answer", number, draw)
-        turn = Turn(
-            turn=number,
-            query=question,
-            question_type=question_type.name,
-            multi_turn_type=question_type.multi_turn_type if number > 1 else None,
+        return make_turn(
+            question_type,
+            number,
+            question,
+            meant or question,
             answerability="unanswerable",
-            planned=question_type.planned(),
             retrieval_query=retrieval_query,
             hits=tuple(hits),
             reasoning=prediction.reasoning,
             answer=prediction.answer.strip(),
-            consistent=True,
             evidence=documents.evidence(prediction.evidence),
         )
-        return note_clean(turn, meant or question)

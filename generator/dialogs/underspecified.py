@@ -26,8 +26,7 @@ from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
 from generator.dialogs.readings import Reading, find_readings, list_readings, own_stems, spell
 from generator.dialogs.signatures import REJECTED
-from generator.dialogs.steps import answering
-from generator.dialogs.users import note_clean
+from generator.dialogs.steps import answering, make_turn
 from generator.errors import Rejected
 from generator.schema import Hit, Passage, Retriever, Turn
 from taxonomy import Form, FormCheck
@@ -37,6 +36,8 @@ READINGS = "The things that it could be about, and what is told of each"
 _WIDER = 4
 # Readings that a question is written for: where many things are alike, a search finds few of any three.
 _READINGS = 8
+# A question, what the search for it returned, and those of the readings that it found.
+_Asked = tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]
 
 
 class UnderspecifiedQuestion(dspy.Signature):
@@ -110,21 +111,19 @@ class Underspecified(dspy.Module):
         passages = (*task.passages, *new)
         with answering(typed):
             answer = await self._answer(replace(task, passages=passages), form, typed, readings)
-        turn = Turn(
-            turn=task.number,
-            query=typed,
-            question_type=task.question_type.name,
-            multi_turn_type=task.question_type.multi_turn_type if task.history else None,
+        turn = make_turn(
+            task.question_type,
+            task.number,
+            typed,
+            question,
             answerability="underspecified",
-            planned=task.question_type.planned(),
             retrieval_query=question,
             hits=hits,
             reasoning="\n".join([f"{form.name}:", *(reading.text for reading in readings)]),
             answer=answer,
-            consistent=True,
             evidence=tuple(reading.evidence for reading in readings),
         )
-        return note_clean(turn, question), passages
+        return turn, passages
 
     async def resolve(self, task: TurnTask) -> str:
         """Return the message by which the User says which reading of the last question was meant.
@@ -171,14 +170,11 @@ class Underspecified(dspy.Module):
             return readings
         raise Rejected("ask", "no second reading: no other document tells the like", near)
 
-    async def _ask(
-        self, task: TurnTask, readings: Sequence[Reading]
-    ) -> tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]:
-        """Return the question, what the search for it returned, and those of the readings that it found."""
+    async def _ask(self, task: TurnTask, readings: Sequence[Reading]) -> _Asked:
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
 
-        async def draw(attempt: Attempt) -> tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]:
+        async def draw(attempt: Attempt) -> _Asked:
             prediction = await call(
                 self.question,
                 "ask",

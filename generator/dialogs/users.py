@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from generator.common.language import dialog_language
 from generator.common.scripts import QUESTION_MARK
 from generator.dialogs.calls import Model, use_other
-from generator.schema import Turn
 from taxonomy import PLAIN, QuestionType, User
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -63,11 +62,6 @@ class Asker:
 
 
 PLAIN_ASKER = Asker()
-
-
-def note_clean(turn: Turn, clean: str) -> Turn:
-    """Return the turn with its question as it was before it was typed."""
-    return turn if turn.query == clean else turn.model_copy(update={"clean_query": clean})
 
 
 def make_slips(text: str, draw: random.Random) -> str:
