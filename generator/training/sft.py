@@ -3,7 +3,8 @@
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from jinja2 import TemplateError
 
 from generator.common.atomic_files import make_folder, write_text
 from generator.common.console import note
-from generator.errors import ConfigError, describe
+from generator.errors import ConfigError, RunError, describe
 from generator.training.data import Finetuning, Pair, has_training, identify_training
 from generator.training.draw import draw_pairs
 
@@ -36,7 +37,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     Raises:
         ConfigError: the model can't be loaded, or the folder holds another training.
         CorpusError: too few pairs are short enough.
-        RunError: the folder can't be made.
+        RunError: the folder can't be made, or the disk is full.
     """
     student, folder = settings.student, settings.folder
     identity = identify_training(settings, read)
@@ -69,10 +70,11 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     resumes = _has_checkpoint(folder / "checkpoints")
     if continues:
         note(f"run_dir={folder}: " + ("continues from its last checkpoint" if resumes else "begins again"))
-    trainer.train(resume_from_checkpoint=resumes)
-    trainer.model.save_pretrained(folder / "adapter")
-    if settings.merged:
-        _merge(settings)
+    with _full_disk_told(folder):
+        trainer.train(resume_from_checkpoint=resumes)
+        trainer.model.save_pretrained(folder / "adapter")
+        if settings.merged:
+            _merge(settings)
     result = {
         **counts,
         "best_loss": trainer.state.best_metric,
@@ -83,6 +85,17 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     shutil.rmtree(folder / "checkpoints")
     print(f"{len(training)} pairs, loss on {len(validation)} validation pairs {trainer.state.best_metric:.4f}")
     print(f"run folder: {folder}", flush=True)
+
+
+@contextmanager
+def _full_disk_told(folder: Path) -> Iterator[None]:
+    """Raise RunError in place of torch's riddles (`unexpected pos 39616 vs 39508`) if the disk is full."""
+    try:
+        yield
+    except Exception as error:
+        if shutil.disk_usage(folder).free > 2**20:
+            raise
+        raise RunError(f"run_dir={folder}: the disk is full; free space, and the same command continues") from error
 
 
 def _make_trainer(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from generator.errors import CorpusError
+from generator.errors import CorpusError, RunError
 from generator.training.data import read_pairs
 from tests.training.test_data import STUDENT, dialog, settings
 
@@ -71,6 +71,18 @@ def test_the_merged_model_is_the_model_with_the_adapter_and_not_quantised(
     expected = PeftModel.from_pretrained(base, str(folder / "adapter")).merge_and_unload().state_dict()
     assert not hasattr(merged.config, "quantization_config")
     assert all(torch.equal(weights, expected[name]) for name, weights in merged.state_dict().items())
+
+
+def test_a_full_disk_is_one_line(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from generator.training import sft
+
+    def fails(**_: Any) -> None:
+        raise RuntimeError("unexpected pos 39616 vs 39508")
+
+    monkeypatch.setattr(sft, "_make_trainer", lambda *_: SimpleNamespace(train=fails))
+    monkeypatch.setattr(sft.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    with pytest.raises(RunError, match="the disk is full"):
+        train(tmp_path, model, *(dialog(n, "correct") for n in range(8)))
 
 
 def test_pairs_that_the_model_has_no_positions_for_are_left_out(
