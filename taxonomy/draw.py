@@ -151,10 +151,14 @@ def _draw_aims(taxonomy: Taxonomy, types: Sequence[QuestionType], seed: int, ind
         if fit:
             place = fit[index % len(fit)]
             aims[-1], aims[place] = aims[place], aims[-1]
-    _leave_room(aims, next((share.type for share in shares if share.type.name == "answerable"), None))
-    if (unclear := taxonomy.underspecified) is None:
-        return aims
-    return [unclear if type_.answerability == UNDERSPECIFIED else aim for type_, aim in zip(types, aims, strict=True)]
+    answerable = next((share.type for share in shares if share.type.name == "answerable"), None)
+    _leave_room(aims, answerable)
+    for place, type_ in enumerate(types):
+        if place and _is_open(aims[place - 1]):  # it resolves that one, whatever its type
+            aims[place] = answerable if _is_open(aims[place]) else aims[place]
+        elif type_.answerability == UNDERSPECIFIED:
+            aims[place] = taxonomy.underspecified
+    return aims
 
 
 def _is_courtesy(aim: Facet | None) -> bool:

@@ -104,6 +104,14 @@ def test_each_underspecified_turn_is_resolved_in_any_mix(share: float, turns: in
         assert not any(kind.checks for kind, is_open in zip(dialog, is_unclear, strict=True) if is_open), "it may ask"
 
 
+@pytest.mark.parametrize("shares", [{}, {"answerable": 0.5, "underspecified": 0.5}])
+def test_so_is_one_that_its_type_makes_underspecified(shares: dict[str, float]) -> None:
+    mix = mtrag(later={"underspecified": 0.5, "factoid": 0.5}, answerability=shares)
+    for dialog in dialogs(mix, 60, 5):
+        for kind, follows in itertools.pairwise(kind for kind in dialog if isinstance(kind, Target)):
+            assert follows.resolves == (kind.form is not None) and not (kind.form and follows.form)
+
+
 def test_requests_that_cannot_be_answered_are_planned_so() -> None:
     made = [
         target.planned() for dialog in plans(load(build_choice("taxonomy", "uaeval4rag")), 40, 2) for target in dialog
