@@ -25,7 +25,7 @@ QUESTIONS = [
 ANSWERS = [
     "In 1862.",
     "Ada Brandt built it.",
-    "That stone was cheap.",
+    "Because that stone was cheap.",
     "It was stone for storms.",
     "Yes, autumn storms.",
 ]
