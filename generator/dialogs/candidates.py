@@ -51,11 +51,7 @@ class Refused(Rejected):
 
 @dataclass(frozen=True)
 class Unused:
-    """A candidate that isn't kept.
-
-    Attributes:
-        turn: the number of its turn; None if it was one for the whole dialog.
-    """
+    """A candidate that isn't kept, for a turn, or for the whole dialog (`turn` is None)."""
 
     why: Rejected
     cost: Cost
@@ -63,7 +59,7 @@ class Unused:
 
 
 class Attempt(NamedTuple):
-    """Holds what one candidate is drawn with: decoding, the candidates refused so far, and if no attempt follows."""
+    """Hold how a candidate is drawn: its decoding, those refused before it, and whether it is the last attempt."""
 
     profile: Profile
     refused: Sequence[Refused]

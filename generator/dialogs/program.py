@@ -118,9 +118,9 @@ class Options:
         replies: some questions can't be answered, and have a reply of their own.
         switching: some users leave the topic of their dialog.
         rewording: questions are said again in other words, as in `user.rewording`.
-        moving: of Algorithm 2, later questions start from passages that no answer rests on yet, and their answers rest
-            on one where two attempts find one, as in `taxonomy.focus=passages`.
-        underspecified: of Algorithm 2, some turns are planned to be underspecified.
+        moving: Algorithm 2 starts later questions from passages that no answer rests on yet, and tries once more where
+            an answer rests on old ones alone, as in `taxonomy.focus=passages`.
+        underspecified: Algorithm 2 has some turns that are planned to be underspecified.
     """
 
     planned: bool = False

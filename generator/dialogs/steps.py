@@ -40,9 +40,9 @@ INCONSISTENT = "inconsistent by its own check"
 UNPLANNED = "says that it isn't known, where the plan wants an answer"
 NO_EVIDENCE = "no sentence tells it"
 UNKNOWN = "the facts don't tell it, so say that you don't know"
-# What is taken for granted in a chat.
+# What a reply in plain words doesn't say of itself.
 _UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "answerable", "evidence": ()}
-_TOLD = ("answerable", "partial")
+_HAS_ANSWER = ("answerable", "partial")
 _SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
@@ -86,7 +86,7 @@ class Ask(dspy.Module):
         without_examples = question_type.model_copy(update={"examples": ()})
         signature: SignatureType = self.predict.signature
         plain = TEXT in signature.output_fields
-        if plain and (question_type.part_taken_up == "answer" or question_type.expected not in _TOLD):
+        if plain and (question_type.part_taken_up == "answer" or question_type.expected not in _HAS_ANSWER):
             focus = ""  # no sentence of the documents is what it asks for
         if "can_ask" in signature.output_fields and not question_type.may_decline:
             signature = _without_can_ask(signature)
@@ -245,7 +245,7 @@ class Answer(dspy.Module):
             answerability = measure_answerability(meant, answer, prediction.answerability)
             unknown = answerability == "answerable" and not prediction.known
             fault = find_answer_fault(answer, meant, history, passages)
-            if not fault and question_type.expected in _TOLD and asks_alone(answer):
+            if not fault and question_type.expected in _HAS_ANSWER and asks_alone(answer):
                 fault = "answers nothing: give an answer, and don't ask back"
             if plain and not fault:
                 refuses = answerability == "unanswerable" != question_type.expected

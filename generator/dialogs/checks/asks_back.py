@@ -47,14 +47,14 @@ def asks_alone(response: str) -> bool:
 
 def _find_requests(response: str) -> Iterator[tuple[int, int]]:
     language = dialog_language()
-    plain = _SPACE.sub(" ", response)
-    asks = has_question_mark(plain) and language.matches("asks_back", plain)
-    if not asks and not language.matches("asks_to_tell", plain):
+
+    def asks(text: str) -> bool:
+        asks_back = has_question_mark(text) and language.matches("asks_back", text)
+        return asks_back or language.matches("asks_to_tell", text)
+
+    if not asks(_SPACE.sub(" ", response)):  # most don't, and needn't be split
         return
     for start, end in sentences(response, language.code):
         sentence = _SPACE.sub(" ", response[start:end])
-        if language.matches("offers", sentence):
-            continue
-        asks = has_question_mark(sentence) and language.matches("asks_back", sentence)
-        if asks or language.matches("asks_to_tell", sentence):
+        if not language.matches("offers", sentence) and asks(sentence):
             yield start, end

@@ -98,9 +98,8 @@ def _speaks_like_the_agent(message: str) -> bool:
 def speaks_of_documents(text: str, passages: Sequence[Passage] = ()) -> bool:
     """Return True if a text shows that its author saw the documents: it has a phrase that points at the prompt.
 
-    "The passage of the bill", "the documents I must bring", "in the context of the war" are a user's own, so a noun
-    alone isn't enough, and none after it may say whose it is. A miss costs a worse question, a false alarm a second
-    attempt.
+    "The passage of the bill", "the documents I must bring", "in the context of the war" are a user's own words, so no
+    noun is enough by itself, or with what it belongs to. A miss costs a worse question, a false alarm a second attempt.
     """
     return find_talk_of_documents(text, passages, "scaffolding") is not None
 
