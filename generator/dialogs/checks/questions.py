@@ -52,8 +52,9 @@ _PROMPT_WORDS = re.compile(
     r"user(?= (?:\w+s|to|can|must|should|will|would|may|might|who)\b)|"
     r"user (?:asked?|meant?|said|want(?:ed)?|think|believe))\b"
 )
-# “To write a different one, you should say: …”, “I don't have information on your last attempt.”
-_RETORT = re.compile(r"\bwrite a different one\b|\byour last attempt\b", re.IGNORECASE)
+# “To write a different one, you should say: …”, “I don't have information on your last attempt.”, “I am an ordinary
+# person who …”
+_RETORT = re.compile(r"\bwrite a different one\b|\byour last attempt\b|\ban ordinary person\b", re.IGNORECASE)
 
 _LABEL = re.compile(
     r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]|the kind of question)[\"*]* ?[:>]|"

@@ -72,6 +72,7 @@ REPLIES = {
         ("composite", "When was the pool opened? What does a locker cost?", "What does a locker cost?", "one thing"),
         ("how-to", "How do I rent a locker at the pool?", "How much does a locker cost?", "how to do"),
         ("how-to", "What do I need to rent a locker?", "What is the pool?", "how to do"),
+        ("how-to", "I need to know how to rent a locker.", "I need to know what the pool is.", "how to do"),
         ("opinion", "Which is better for children, the pool or the mill?", "When was the pool opened?", "a view"),
         ("opinion", "What would you do for a locker?", "When was the pool opened?", "a view"),
         ("opinion", "Is it true that children like what the pool has?", "What does a locker cost?", "a view"),
