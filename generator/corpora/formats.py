@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import yaml
 
+from generator.common.console import note
 from generator.corpora.base import FormatError, make_document
 from generator.corpora.files import File, open_file
 from generator.corpora.lines import drop_contents, join_lines, join_pages, mark_headings
@@ -50,8 +51,8 @@ _SOFT_HYPHEN = "\u00ad"
 _DRM = frozenset({"META-INF/rights.xml", "META-INF/license.lcpl"})
 LOCKED = "it is password-protected; save it without a password"
 
-# Returns title and text of a file's bytes, or raises `FormatError`.
-Reader = Callable[[bytes], tuple[str, str]]
+# Returns title and text of a file's bytes, and what it lacks where not all could be read; or raises `FormatError`.
+Reader = Callable[[bytes], tuple[str, str] | tuple[str, str, str]]
 
 
 def read_document(file: File, formats: Mapping[str, Reader] | None = None) -> Document | SkippedRecord:
@@ -62,9 +63,11 @@ def read_document(file: File, formats: Mapping[str, Reader] | None = None) -> Do
     """
     try:
         with open_file(file, unpack=False) as stream:
-            title, text = (formats or FORMATS)[file.suffix](stream.read())
+            title, text, *lacks = (formats or FORMATS)[file.suffix](stream.read())
     except (OSError, FormatError) as error:
         return SkippedRecord(where=file.where, reason=describe(error))
+    for what in lacks:
+        note(f"{file.where}: {what}")
     title = "" if _NO_TITLE.match(title) else " ".join(title.split())
     return make_document(file.where, file.name, text, title or PurePosixPath(file.name).stem)
 
@@ -229,12 +232,15 @@ def read_book(data: bytes, read: Callable[["BeautifulSoup"], str] = read_page) -
     return take_heading(package.findtext(".//{*}metadata/{*}title", ""), text)
 
 
-def _pdf(data: bytes) -> tuple[str, str]:
+def _pdf(data: bytes) -> tuple[str, str] | tuple[str, str, str]:
     import pypdfium2
 
+    images = [pypdfium2.raw.FPDF_PAGEOBJ_IMAGE]
     try:
         with pypdfium2.PdfDocument(data) as pdf:
             pages = [page.get_textpage().get_text_bounded() for page in pdf]
+            blank = (page for page, text in zip(pdf, pages, strict=True) if not text.strip())
+            scanned = sum(any(page.get_objects(filter=images)) for page in blank)
             title = pdf.get_metadata_value("Title")
     except pypdfium2.PdfiumError as error:
         if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
@@ -242,10 +248,20 @@ def _pdf(data: bytes) -> tuple[str, str]:
         raise FormatError(f"not a readable PDF: {describe(error)}") from error
     # PDFium gives line ends of Windows, and a mark in place of a hyphen that ends a line.
     lines = [_show_hyphens(page.replace("\r\n", "\n").replace("\2", "-\n")) for page in pages]
-    text = join_pages(lines)
+    return check_scanned(title, join_pages(lines), scanned, len(pages))
+
+
+def check_scanned(title: str, text: str, scanned: int, pages: int) -> tuple[str, str] | tuple[str, str, str]:
+    """Return what is read of a PDF, with how many of its pages are images without text.
+
+    Raises:
+        FormatError: all are.
+    """
     if not text.strip():
         raise FormatError("its pages have no text, only images; run OCR on it")
-    return title, text
+    if not scanned:
+        return title, text
+    return title, text, f"{scanned} of {pages} pages have no text, only images; run OCR on it"
 
 
 # The readers of a record's text, by what a setting calls its format.

@@ -11,7 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from generator.corpora.base import FormatError
-from generator.corpora.formats import FORMATS, LOCKED, Reader, decode_html, read_book, read_html, take_heading
+from generator.corpora.formats import (
+    FORMATS,
+    LOCKED,
+    Reader,
+    check_scanned,
+    decode_html,
+    read_book,
+    read_html,
+    take_heading,
+)
 from generator.corpora.lines import join_pages
 from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, spread_cells
 from generator.errors import CorpusError, describe
@@ -100,22 +109,20 @@ def _cell(text: str) -> str:
     return " ".join(re.sub(r"\*\*(.+?)\*\*", r"\1", text).split()).replace("|", "\\|")
 
 
-def _pdf(data: bytes) -> tuple[str, str]:
+def _pdf(data: bytes) -> tuple[str, str] | tuple[str, str, str]:
     import pdfplumber
 
     try:
         with pdfplumber.open(io.BytesIO(data)) as pdf:
             pages = ["\n\n".join(part for part in _parts(page) if part.strip()) for page in pdf.pages]
-            scanned = any(page.images for page in pdf.pages)
+            scanned = [bool(page.images) and not text.strip() for page, text in zip(pdf.pages, pages, strict=True)]
             title = str((pdf.metadata or {}).get("Title") or "")
     except Exception as error:  # it has no common base of what malformed files raise
         if "Password" in repr(error):
             raise FormatError(LOCKED) from error
         raise FormatError(f"not a readable PDF: {error!r}" if data else "the file is empty") from error
     text = join_pages(pages)
-    if not text.strip() and scanned:
-        raise FormatError("its pages have no text, only images; run OCR on it")
-    return title, text
+    return check_scanned(title, text, sum(scanned), len(pages)) if any(scanned) else (title, text)
 
 
 def _parts(page: Any) -> Iterator[str]:

@@ -295,6 +295,24 @@ def test_what_cannot_be_read_is_listed_with_its_reason(reader: str, tmp_path: Pa
     assert all("\n" not in why for why in reasons.values())
 
 
+@pytest.mark.parametrize("reader", ["plain", "office"])
+def test_pages_that_are_images_among_pages_with_text_are_told(
+    reader: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pypdf
+    from PIL import Image
+
+    WRITE["pdf"](tmp_path / "a.pdf")
+    Image.new("RGB", (300, 300), "white").save(tmp_path / "scan.pdf")
+    merged = pypdf.PdfWriter(clone_from=tmp_path / "a.pdf")
+    merged.append(tmp_path / "scan.pdf")
+    merged.add_blank_page()
+    (tmp_path / "scan.pdf").unlink()
+    merged.write(tmp_path / "a.pdf")
+    assert len(good(read("folder", path=str(tmp_path), reader=reader))) == 1
+    assert f"a.pdf: 1 of {len(merged.pages)} pages have no text, only images; run OCR on it" in capsys.readouterr().err
+
+
 def test_without_the_extra_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "kreuzberg", None)
     (tmp_path / "a.txt").write_text("Hello.")
