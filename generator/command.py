@@ -64,7 +64,7 @@ class Command:
     Attributes:
         program: as it is typed, such as `python -m generator`.
         primary: the file in `conf/` that names its groups and settings.
-        task: `module:function`, a `generator.config.compose.Task`.
+        task: `module:function`, a `generator.config.job.Task`.
         settings: `module:class`, the record of the plain settings, which describes them.
         usage: lines for `--help`.
         groups: the groups that `--help` lists, with a title each.
@@ -149,7 +149,7 @@ def _run(command: Command | Mapping[str, Command], arguments: list[str]) -> int:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or DSPy and LiteLLM try the network at import
     # Until dialogs are made (`generator.common.interruption`), SIGTERM does what Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from generator.config.compose import run_hydra
+    from generator.config.hydra_main import run_hydra
 
     stored = [place for place in range(len(arguments)) if _is_stored(arguments, place, command)]
     if len(stored) > 1:

@@ -144,7 +144,7 @@ class Site:
             largest_file: bytes that a file of the process may have, as on a disk that is full.
         """
         context = multiprocessing.get_context("forkserver")
-        ours = ["generator.config.compose", "generator.run", "judges.run", "tests.support.runs"]
+        ours = ["generator.config.hydra_main", "generator.run", "judges.run", "tests.support.runs"]
         context.set_forkserver_preload([*ours, "datasketch", "bm25s", "Stemmer"])
         settings = (self.program, self.arguments(server, *more), self.folder / "log", largest_file)
         process = context.Process(target=run_logged, args=settings, daemon=True)
