@@ -14,13 +14,13 @@ import dspy
 from generator.dialogs.adapter import PREAMBLE
 from generator.dialogs.calls import Others
 from generator.dialogs.candidates import Unused, collect_unused
-from generator.dialogs.checks.later_turns import leans
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import find_next_sentence
 from generator.dialogs.language_checks import SLIP, phrase
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.prompt import Conversation, Documents
+from generator.dialogs.referring import Leaning
 from generator.dialogs.rewording import Reword
 from generator.dialogs.signatures import FirstQuestion, NewQuestion, NextQuestion, NextStatement
 from generator.dialogs.steps import Answer, Ask, Chat
@@ -28,7 +28,7 @@ from generator.dialogs.unanswered import Unanswered
 from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
 from generator.schema import Algorithm, Judge, Passage, Split, Turn
-from taxonomy import QuestionType, Target
+from taxonomy import QuestionType
 
 
 @dataclass(frozen=True)
@@ -180,13 +180,7 @@ class DialogProgram(Program):
             asker: who asks.
         """
         settled = 0  # passages of a topic that was left
-        # `owed` counts turns that were planned to lean on the dialog and don't: later questions lean in their place. In
-        # plain words a model doesn't follow that plan, so the planned turns ahead are owed from the start.
-        leaning = [
-            isinstance(each, Target) and each.standalone is False and each.part_taken_up not in ("question", "answer")
-            for each in question_types
-        ]
-        owed = 0 if self.reasoning else sum(leaning)
+        leaning = Leaning(question_types, ahead=not self.reasoning)
         history: tuple[Turn, ...] = ()  # line 1 of both algorithms
         passages: tuple[Passage, ...] = ()
         skipped: tuple[tuple[int, Rejected], ...] = ()
@@ -201,13 +195,10 @@ class DialogProgram(Program):
                     elif history:
                         focus = await self.later_focus(passages[settled:], history, place, split)
                     known = len(passages)
-                    target = question_type if isinstance(question_type, Target) else None
-                    names = target is None or target.new_topic or target.resolves  # what it names must be told
-                    due = owed + (self.reasoning and leaning[place])
-                    refers = not names and due > 0
+                    refers = leaning.is_due(question_type, place)
                     task = TurnTask(source, history, passages, question_type, focus, split, asker, refers)
                     turn, passages = await self.turn(task)
-                    owed = max(0, due - (leans(turn) and turn.multi_turn_type != "clarification"))
+                    leaning.settle(turn, place)
                     if place == asker.switch:
                         settled = known
                 tell_turn(turn)

@@ -8,13 +8,13 @@ import re
 from collections.abc import Sequence
 
 from generator.common.language import IN_ENGLISH, dialog_language, languages
-from generator.dialogs.checks.later_turns import content_of, refers_back
+from generator.dialogs.checks.later_turns import content_of, leans, refers_back
 from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.phrases import ARTICLES, GENITIVE, Words, find_named, spoken
 from generator.dialogs.prompt import Documents
 from generator.schema import Turn
-from taxonomy import QuestionType
+from taxonomy import QuestionType, Target
 
 _HAVE = {"has", "have", "had"}
 # Before “of” and what is no owner.
@@ -30,6 +30,33 @@ _PLACE = re.compile(
 )
 # Each as subject, as object, and before what is owned.
 _IT, _THEY, _HE, _SHE = ("it", "it", "its"), ("they", "them", "their"), ("he", "him", "his"), ("she", "her", "her")
+
+
+class Leaning:
+    """Counts the turns that were planned to lean on the dialog and don't: later questions lean in their place.
+
+    Args:
+        ahead: those to come count from the start, since a model that is asked in plain words doesn't follow that plan.
+    """
+
+    def __init__(self, question_types: Sequence[QuestionType], ahead: bool) -> None:
+        self._planned = [
+            isinstance(each, Target) and each.standalone is False and each.part_taken_up not in ("question", "answer")
+            for each in question_types
+        ]
+        self._ahead, self._owed = ahead, sum(self._planned) if ahead else 0
+
+    def is_due(self, question_type: QuestionType, place: int) -> bool:
+        """Return True if the question at a place, from 0, is to lean, and needn't name what it is about."""
+        names = not isinstance(question_type, Target) or question_type.new_topic or question_type.resolves
+        return not names and self._count(place) > 0
+
+    def settle(self, turn: Turn, place: int) -> None:
+        """Note the turn that came of a place."""
+        self._owed = max(0, self._count(place) - (leans(turn) and turn.multi_turn_type != "clarification"))
+
+    def _count(self, place: int) -> int:
+        return self._owed + (self._planned[place] and not self._ahead)
 
 
 def refer(
