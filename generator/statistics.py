@@ -1,6 +1,7 @@
 """`python -m generator.statistics`: dialogs in numbers, several sets side by side; see `docs/statistics.md`."""
 
 import sys
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -38,7 +39,9 @@ class StatisticsSettings(Record):
         description="Count only the first so many of each set, since distinct-n and repeated questions depend on the "
         "size; null: all.",
     )
-    format: Literal["terminal", "csv", "markdown"] = Field(description="Of the table: terminal, csv or markdown.")
+    format: Literal["terminal", "csv", "markdown"] | None = Field(
+        description="Of the table: terminal, csv or markdown; null: by the ending of `output`, else terminal."
+    )
     output: LocalPath | None = Field(description="File for the table; null: standard output.")
 
 
@@ -62,7 +65,7 @@ def compare(settings: StatisticsSettings) -> None:
         read = dialogs.dialogs(settings.dialogs)
         with use_languages(dialogs.languages()):
             columns.append(count(name, read, near_duplicates(), dialogs.targets, dialogs.dialogs_wanted))
-    write_table(settings.output, lambda console: comparison(columns, settings.format, console))
+    write_table(settings.output, settings.format, partial(comparison, columns))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`python -m judges.retrieval`: Recall and nDCG on retrieval tasks in mtRAG's layout; see `docs/metrics.md`."""
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -45,8 +46,8 @@ class RetrievalSettings(Record):
         "(`docs/languages.md`); null: found in a sample of each collection."
     )
     cache_dir: LocalPath = Field(description="Folder for indexes.")
-    format: Literal["terminal", "markdown", "csv", "json"] = Field(
-        description="Of the table: terminal, markdown, csv or json."
+    format: Literal["terminal", "markdown", "csv", "json"] | None = Field(
+        description="Of the table: terminal, markdown, csv or json; null: by the ending of `output`, else terminal."
     )
     output: LocalPath | None = Field(description="File for the table; null: standard output.")
 
@@ -77,7 +78,7 @@ def evaluate(cfg: "DictConfig", job: object) -> None:
         rows = evaluate_retriever(
             settings.folder, settings.split, name, retriever, settings.queries, settings.language, settings.cache_dir
         )
-    write_table(settings.output, lambda console: table(rows, settings.format, console))
+    write_table(settings.output, settings.format, partial(table, rows))
 
 
 if __name__ == "__main__":

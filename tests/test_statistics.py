@@ -436,6 +436,8 @@ def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
         done = command(path, f"format={form}", f"output={tmp_path / 'table'}")
         assert (done.code, done.out, done.err) == (0, "", "")
         assert (tmp_path / "table").read_text(encoding="utf-8") == command(path, f"format={form}").out
+    command(path, f"output={tmp_path / 'table.csv'}")
+    assert (tmp_path / "table.csv").read_text(encoding="utf-8") == command(path, "format=csv").out
 
 
 def test_people_of_several_corpora_stand_beside_a_run(tmp_path: Path) -> None:

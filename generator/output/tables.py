@@ -17,6 +17,7 @@ from generator.common.sanitize import printable
 from generator.output import markdown
 
 ABSENT = "–"
+_BY_ENDING = {".csv": "csv", ".json": "json", ".md": "markdown"}
 
 
 def cell(value: float | None, form: str) -> str:
@@ -87,13 +88,14 @@ def print_table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), right: 
     Console(file=sys.stdout).print(table)
 
 
-def write_table(output: Path | None, render: Callable[[Console | None], str]) -> None:
+def write_table(output: Path | None, layout: str | None, render: Callable[[str, Console | None], str]) -> None:
     """Write a table to a file, or to standard output if there is none.
 
     Args:
-        render: returns the table; given a console if it goes to a terminal.
+        layout: terminal, markdown, csv or json; None: as the ending of the file tells, else terminal.
+        render: returns the table in a layout; given a console if it goes to a terminal.
     """
     if output is not None:
-        write_text(output, render(None))
+        write_text(output, render(layout or _BY_ENDING.get(output.suffix, "terminal"), None))
         return
-    sys.stdout.write(render(Console() if sys.stdout.isatty() else None))
+    sys.stdout.write(render(layout or "terminal", Console() if sys.stdout.isatty() else None))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -15,7 +15,6 @@ from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
 from generator.output.tables import Line, as_csv, as_markdown, as_text, cell
 from generator.schema import Dialog, Record
 
-Format = Literal["terminal", "csv", "markdown"]
 _COUNT, _MEAN, _RATIO, _SHARE = "{:,}", "{:,.2f}", "{:.3f}", "{:.1%}"
 
 
@@ -84,7 +83,7 @@ class _Row(NamedTuple):
     values: Sequence[float | None]
 
 
-def comparison(columns: Sequence[Column], form: Format, console: Console | None) -> str:
+def comparison(columns: Sequence[Column], form: str, console: Console | None) -> str:
     """Return the table of one or more sets as text that ends in a line break.
 
     CSV has numbers with up to six decimals, shares from 0 to 1, and empty cells for missing figures.
