@@ -74,7 +74,7 @@ def find_answer_fault(
     if dialog_language().matches("unfinished", answer):
         return "ends in the middle of a sentence"
     told = drop_refusals(answer)  # what isn't known may be said twice
-    # Nobody is to give a number that isn't known.
+    # What isn't known can't be given.
     if drop_requests(answer) and not has_refusal(answer) and (missing := _find_missing(answer, question)):
         return f"answers nothing: {missing}"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
