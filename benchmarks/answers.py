@@ -23,8 +23,6 @@ from generator.common.refusals import has_refusal
 from generator.config.choices import COMPOSE_ERRORS, compose_config
 from generator.config.messages import describe_hydra_error
 from generator.config.parts import build_choice, plain
-from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
-from generator.dialogs.calls import use_model
 from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.program import Options
@@ -32,6 +30,8 @@ from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import ConfigError, Rejected
 from generator.models.lm import ChatReply, LanguageModel
 from generator.output.markdown import table
+from generator.prompts.adapter import SharedPrefixAdapter, collect_tasks
+from generator.prompts.calls import use_model
 from generator.schema import Passage, Turn
 from taxonomy import read_types
 

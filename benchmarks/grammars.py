@@ -17,8 +17,8 @@ import dspy
 import xgrammar  # type: ignore[import-not-found, unused-ignore]
 from transformers import AutoTokenizer
 
-from generator.dialogs.replies import limited_schema
-from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion
+from generator.prompts.replies import limited_schema
+from generator.prompts.signatures import FirstQuestion, GroundedAnswer, NextQuestion
 
 SHOWN = 37
 _TEXT = "The ferry leaves every hour from 7 am to 8 pm, and a bicycle costs 4 euros."

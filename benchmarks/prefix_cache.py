@@ -3,7 +3,7 @@
     uv run --extra dense --group benchmark python -m benchmarks.prefix_cache [--algorithm single]
 
 Twenty dialogs of five turns, made of the sentences of our sample documents, are led through the real modules and the
-real judge. The calls that these make are laid out by `generator.dialogs.adapter`, and by `dspy.ChatAdapter` with the
+real judge. The calls that these make are laid out by `generator.prompts.adapter`, and by `dspy.ChatAdapter` with the
 same texts as its fields. Their tokens, SmolLM2's, are counted as vLLM's cache would hold them, exactly and in a minute.
 """
 
@@ -22,15 +22,15 @@ import numpy as np
 from generator.common.passages import sentences, windows
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.library import Library
-from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
-from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.single import SingleDocumentDialog
 from generator.models.gguf import bundled_model
 from generator.models.lm import LanguageModel
 from generator.output.markdown import table
+from generator.prompts.adapter import SharedPrefixAdapter, collect_tasks
+from generator.prompts.sections import Conversation, Documents
 from generator.retrievers.bm25 import Bm25
 from generator.schema import Document, Usage
 from judges.llm.correctness import CorrectnessJudge

@@ -20,9 +20,9 @@ from benchmarks.command_line import add_data
 from generator.corpora.human import human_turn
 from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Documents, said_in
 from generator.dialogs.query import adds_facts, pastes_dialog
 from generator.output.markdown import table
+from generator.prompts.sections import Documents, said_in
 from generator.schema import Turn
 from generator.sets import dialog_set
 from taxonomy import QuestionType, read_types

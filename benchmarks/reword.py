@@ -18,15 +18,15 @@ from typing import Any
 from benchmarks.answers import NoJournal, read_settings
 from benchmarks.command_line import errors_on_one_line
 from generator.config.parts import build_choice
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import use_model
 from generator.dialogs.checks.later_turns import leans
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Documents
 from generator.dialogs.referring import refer
 from generator.dialogs.rewording import Reword
 from generator.dialogs.users import Asker
 from generator.models.lm import LanguageModel
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.calls import use_model
+from generator.prompts.sections import Documents
 from generator.schema import Dialog, Turn
 from generator.sets import dialog_set
 from taxonomy import PLAIN, read_types, read_users

@@ -15,7 +15,6 @@ from generator.common.language import IN_ENGLISH, Languages, load_language, use_
 from generator.config.parts import build_choice
 from generator.config.settings import ProgressiveSettings, Settings
 from generator.corpora.library import Library
-from generator.dialogs.adapter import SharedPrefixAdapter, collect_tasks
 from generator.dialogs.columns import EvidenceRanker
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.filter import check_columns
@@ -25,14 +24,15 @@ from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.plan import Planner
 from generator.dialogs.program import Options, Program
-from generator.dialogs.program_file import list_predictors, load_program
 from generator.dialogs.progressive import ProgressiveDialog
-from generator.dialogs.replies import SignatureType
-from generator.dialogs.signatures import prompt_version
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.whole import WholeDialogProgram
 from generator.errors import ConfigError
 from generator.models.endpoints import Endpoint
+from generator.prompts.adapter import SharedPrefixAdapter, collect_tasks
+from generator.prompts.program_file import list_predictors, load_program
+from generator.prompts.replies import SignatureType
+from generator.prompts.signatures import prompt_version
 from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge, Retriever
 from taxonomy import PLAIN, Share, Taxonomy, User, read_types

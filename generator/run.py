@@ -22,7 +22,6 @@ from generator.components import Components, WorkerSpec, skipped_documents
 from generator.config.job import Job, RunFailed, load_named
 from generator.config.run_checks import TOKENS_PER_WORD, check_settings, check_users, find_tightest, size_window
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
-from generator.dialogs.calls import TOO_LONG
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.first_questions import hash_questions, read_first_questions
 from generator.dialogs.generate import DialogGenerator
@@ -39,6 +38,7 @@ from generator.models.local_servers import find_servers
 from generator.output.outcome import closing_table
 from generator.output.progress import Display
 from generator.output.summary import Summary
+from generator.prompts.calls import TOO_LONG
 from generator.results import write_results
 from generator.schema import Drop
 from taxonomy import load as load_taxonomy

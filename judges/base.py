@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import dspy
 
-from generator.dialogs.calls import call
 from generator.dialogs.judging import JudgeSettings
-from generator.dialogs.prompt import Conversation, Documents
 from generator.errors import ConfigError, Rejected
+from generator.prompts.calls import call
+from generator.prompts.sections import Conversation, Documents
 from generator.schema import Judge, Passage, Turn, Verdict
 
 UNJUDGED = "unjudged"

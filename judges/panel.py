@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from statistics import median, mode
 from typing import Generic, TypeVar
 
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
 from generator.errors import ConfigError
 from generator.models.endpoints import Endpoint
 from generator.models.lm import Clients, LanguageModel
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.calls import use_model
 from generator.schema import Judge, Verdict
 from judges.base import SCORED, UNJUDGED
 

@@ -21,13 +21,13 @@ from generator.common.console import note
 from generator.common.language import IN_ENGLISH, known_codes, use_languages
 from generator.config.job import Job, RunFailed, load_named
 from generator.config.settings import human_corpora
-from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.journal import Journal
-from generator.dialogs.program_file import list_predictors, load_program
-from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.program_file import list_predictors, load_program
+from generator.prompts.signatures import prompt_version
 from generator.schema import Dialog, Judge, SkippedRecord, Turn, Verdict
 from generator.sets import DialogSet, dialog_set, note_skipped
 from judges.base import UNJUDGED

@@ -11,17 +11,17 @@ from dspy.utils.exceptions import AdapterParseError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from generator.dialogs.adapter import SharedPrefixAdapter
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.journal import Journal
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft
-from generator.dialogs.prompt import Conversation, Documents
-from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import Rejected
 from generator.execution.store import Outcome, Store
 from generator.models.lm import ChatReply
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.schema import Dialog, Drop, Passage, Usage
 from judges.llm.correctness import Correctness, CorrectnessJudge
 from tests.support.scripted import Scripted, Shelf, kinds, said

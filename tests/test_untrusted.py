@@ -10,8 +10,8 @@ import pytest
 
 from generator.config.conf_files import choices
 from generator.config.parts import build_choice
-from generator.dialogs.prompt import neutralize
 from generator.output.chat import rows as rows_of
+from generator.prompts.sections import neutralize
 from generator.schema import Dialog, Drop, Evidence
 from judges.base import ModelJudge
 from tests.support import openai_server as fake

@@ -17,13 +17,13 @@ from generator.common.concurrency import together
 from generator.common.context import bind
 from generator.common.scripts import words
 from generator.common.support import coverage, read_terms, term_keys
-from generator.dialogs.calls import use_model
 from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.journal import metered
 from generator.dialogs.live import tell
-from generator.dialogs.prompt import Documents, said_in
 from generator.errors import Rejected
 from generator.models.lm import LanguageModel, Profile
+from generator.prompts.calls import use_model
+from generator.prompts.sections import Documents, said_in
 from generator.schema import Cost, Judge, Passage, Turn
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from pydantic import Field
 from generator.common.minhash import Banding, Index
 from generator.common.scripts import words
 from generator.common.shingles import jaccard, question_shingles, text_shingles
-from generator.dialogs.prompt import said_in
 from generator.errors import ConfigError, describe
+from generator.prompts.sections import said_in
 from generator.schema import Dialog, LocalPath, OneOrMore, Operational, Record
 
 _TEST_FILES = (".json", ".jsonl", ".txt", ".json.gz", ".jsonl.gz", ".txt.gz", ".parquet")

@@ -6,7 +6,6 @@ import dspy
 
 from generator.common.language import languages
 from generator.common.passages import sentences, told_in
-from generator.dialogs.calls import call
 from generator.dialogs.checks.evidence import (
     SHOWN,
     Support,
@@ -18,8 +17,9 @@ from generator.dialogs.checks.evidence import (
     rank_sentences,
     refuses_unread,
 )
-from generator.dialogs.prompt import Conversation, Documents, quote
 from generator.errors import Rejected
+from generator.prompts.calls import call
+from generator.prompts.sections import Conversation, Documents, quote
 from generator.schema import Evidence, Passage, Turn
 
 

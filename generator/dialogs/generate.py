@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from generator.common.concurrency import together
 from generator.common.language import Languages, use_languages
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import Model, use_model
 from generator.dialogs.columns import EvidenceRanker, rank_turns
 from generator.dialogs.filter import Filter, filter_pairs, loses_unjudged, parse_filter
 from generator.dialogs.journal import Calls, Journal
@@ -21,6 +19,8 @@ from generator.dialogs.program import Draft, Program
 from generator.dialogs.relabel import relabel_turn
 from generator.errors import ModelError, Rejected
 from generator.models.lm import Clients, LanguageModel
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.calls import Model, use_model
 from generator.schema import Cost, Dialog, Drop, Judge, Record, Scope, Turn, Usage, Verdict
 from taxonomy import PLAIN
 

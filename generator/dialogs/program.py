@@ -11,22 +11,22 @@ from typing import ClassVar
 
 import dspy
 
-from generator.dialogs.adapter import PREAMBLE
-from generator.dialogs.calls import Others
 from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import find_next_sentence
 from generator.dialogs.language_checks import SLIP, phrase
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
-from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.referring import Leaning
 from generator.dialogs.rewording import Reword
-from generator.dialogs.signatures import FirstQuestion, NewQuestion, NextQuestion, NextStatement
 from generator.dialogs.steps import Answer, Ask, Chat
 from generator.dialogs.unanswered import Unanswered
 from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
+from generator.prompts.adapter import PREAMBLE
+from generator.prompts.calls import Others
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import FirstQuestion, NewQuestion, NextQuestion, NextStatement
 from generator.schema import Algorithm, Judge, Passage, Split, Turn
 from taxonomy import QuestionType
 

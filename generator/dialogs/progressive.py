@@ -14,19 +14,19 @@ import dspy
 from pydantic import Field
 
 from generator.common.passages import sentences
-from generator.dialogs.calls import Others, call, use_other
 from generator.dialogs.candidates import ATTEMPTS, Unused
 from generator.dialogs.checks.scenarios import Asked, find_set_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.journal import Meter, metered
-from generator.dialogs.message_text import on_one_line
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
-from generator.dialogs.prompt import Documents
 from generator.dialogs.query import search
 from generator.dialogs.references import Reference, find_reference
-from generator.dialogs.replies import SignatureType
-from generator.dialogs.scenario_signatures import (
+from generator.errors import Rejected
+from generator.prompts.calls import Others, call, use_other
+from generator.prompts.message_text import on_one_line
+from generator.prompts.replies import SignatureType
+from generator.prompts.scenario_signatures import (
     AnswerEvidence,
     ExpertPlan,
     KnowledgePoints,
@@ -35,7 +35,7 @@ from generator.dialogs.scenario_signatures import (
     SetRating,
     TargetParagraph,
 )
-from generator.errors import Rejected
+from generator.prompts.sections import Documents
 from generator.schema import Hit, Passage, Retriever, Turn
 from taxonomy import Scenario
 

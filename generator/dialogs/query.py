@@ -8,11 +8,11 @@ from generator.common.language import languages
 from generator.common.passages import sentences
 from generator.common.scripts import words
 from generator.common.support import read_terms, term_keys
-from generator.dialogs.calls import call
-from generator.dialogs.message_text import on_one_line
-from generator.dialogs.prompt import Conversation, Documents, said_in
-from generator.dialogs.signatures import StandaloneQuery
 from generator.errors import RetrieverError
+from generator.prompts.calls import call
+from generator.prompts.message_text import on_one_line
+from generator.prompts.sections import Conversation, Documents, said_in
+from generator.prompts.signatures import StandaloneQuery
 from generator.schema import Hit, Passage, QueryForm, Retriever, Scored, Split, Turn
 
 _MOST_ADDED = 2

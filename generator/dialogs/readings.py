@@ -14,7 +14,7 @@ from generator.common.passages import sentences
 from generator.common.scripts import words
 from generator.common.support import read_terms
 from generator.dialogs.checks.requests import topic_stems
-from generator.dialogs.message_text import on_one_line
+from generator.prompts.message_text import on_one_line
 from generator.schema import Evidence, Passage, Record
 
 # Stems that readings share at least, and stems of a sentence that can be one.

@@ -9,11 +9,11 @@ import dspy
 from generator.common.passages import sentences
 from generator.common.scripts import has_words
 from generator.common.shingles import content_stems
-from generator.dialogs.calls import call
 from generator.dialogs.evidence_choice import list_whole
-from generator.dialogs.message_text import on_one_line
-from generator.dialogs.prompt import Documents
 from generator.errors import Rejected
+from generator.prompts.calls import call
+from generator.prompts.message_text import on_one_line
+from generator.prompts.sections import Documents
 from generator.schema import Evidence, Passage
 
 # The share of a plan's stems from which it only says again what was asked.

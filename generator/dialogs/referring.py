@@ -12,7 +12,7 @@ from generator.dialogs.checks.later_turns import content_of, leans, refers_back
 from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.phrases import ARTICLES, GENITIVE, Words, find_named, spoken
-from generator.dialogs.prompt import Documents
+from generator.prompts.sections import Documents
 from generator.schema import Turn
 from taxonomy import QuestionType, Target
 

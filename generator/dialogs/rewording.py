@@ -11,14 +11,14 @@ import dspy
 
 from generator.common.scripts import has_question_mark
 from generator.common.support import read_terms, term_keys
-from generator.dialogs.calls import call
 from generator.dialogs.candidates import Attempt, Refused, draw_best
 from generator.dialogs.checks.later_turns import content_of
 from generator.dialogs.checks.questions import find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.message_text import unquote
-from generator.dialogs.prompt import Documents
 from generator.errors import Rejected
+from generator.prompts.calls import call
+from generator.prompts.message_text import unquote
+from generator.prompts.sections import Documents
 from generator.schema import Turn
 from taxonomy import QuestionType
 

@@ -1,7 +1,7 @@
 """The steps of a dialog as DSPy modules: ask, chat, answer.
 
 A step whose result isn't worth keeping raises `Rejected`. The modules hold neither a dialog's state nor a model: both
-come with the call (`generator.dialogs.calls`).
+come with the call (`generator.prompts.calls`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,6 @@ import dspy
 from pydantic import Field
 
 from generator.common.scripts import has_question_mark, has_words
-from generator.dialogs.adapter import TEXT
-from generator.dialogs.calls import call
 from generator.dialogs.candidates import Attempt, Refused, draw_best, rate_answer, rate_question, tell_refused
 from generator.dialogs.checks.answerability import measure_answerability
 from generator.dialogs.checks.answers import find_answer_fault
@@ -26,13 +24,15 @@ from generator.dialogs.checks.requests import find_covering
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
-from generator.dialogs.message_text import on_one_line, unquote
-from generator.dialogs.plain_words import IN_PLAIN_WORDS, PlainAnswer
-from generator.dialogs.prompt import Conversation, Documents
-from generator.dialogs.replies import SignatureType
-from generator.dialogs.signatures import ChooseEvidence, Courtesy, GroundedAnswer, Remark, in_language
 from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
+from generator.prompts.adapter import TEXT
+from generator.prompts.calls import call
+from generator.prompts.message_text import on_one_line, unquote
+from generator.prompts.plain_words import IN_PLAIN_WORDS, PlainAnswer
+from generator.prompts.replies import SignatureType
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import ChooseEvidence, Courtesy, GroundedAnswer, Remark, in_language
 from generator.schema import Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import dspy
 
-from generator.dialogs.calls import call
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
 from generator.dialogs.checks.answers import find_talk
 from generator.dialogs.checks.questions import LIKE_THE_PROMPT, speaks_like_the_prompt
 from generator.dialogs.checks.requests import find_reply_fault
 from generator.dialogs.language_checks import check_language
-from generator.dialogs.prompt import Conversation, Documents
-from generator.dialogs.signatures import REJECTED, quote_unknown
 from generator.dialogs.steps import make_turn
+from generator.prompts.calls import call
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import REJECTED, quote_unknown
 from generator.schema import Hit, Passage, Turn
 from taxonomy import QuestionType
 

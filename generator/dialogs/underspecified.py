@@ -12,7 +12,6 @@ from dataclasses import replace
 import dspy
 
 from generator.common.support import read_terms
-from generator.dialogs.calls import call
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
 from generator.dialogs.checks.answers import find_talk
 from generator.dialogs.checks.asks_back import find_request
@@ -20,14 +19,15 @@ from generator.dialogs.checks.questions import WRITE_AS_THEY_SPEAK, find_fault, 
 from generator.dialogs.checks.requests import topic_stems
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.language_checks import check_language
-from generator.dialogs.message_text import on_one_line
 from generator.dialogs.program import TurnTask
-from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import search
 from generator.dialogs.readings import Reading, find_readings, list_readings, own_stems, spell
-from generator.dialogs.signatures import REJECTED
 from generator.dialogs.steps import answering, make_turn
 from generator.errors import Rejected
+from generator.prompts.calls import call
+from generator.prompts.message_text import on_one_line
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import REJECTED
 from generator.schema import Hit, Passage, Retriever, Turn
 from taxonomy import Form, FormCheck
 

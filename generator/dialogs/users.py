@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from generator.common.language import dialog_language
 from generator.common.scripts import QUESTION_MARK
-from generator.dialogs.calls import Model, use_other
+from generator.prompts.calls import Model, use_other
 from taxonomy import PLAIN, QuestionType, User
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")

@@ -8,17 +8,17 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
-from generator.dialogs.calls import Others, call
 from generator.dialogs.candidates import Attempt, Refused, draw_best
 from generator.dialogs.checks.tasks import Fault, Written, find_dialog_fault, find_turn_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
-from generator.dialogs.prompt import Documents
-from generator.dialogs.replies import SignatureType
-from generator.dialogs.signatures import GROUNDED, ChooseEvidence, GroundedTurn, WholeDialog
 from generator.errors import Rejected
+from generator.prompts.calls import Others, call
+from generator.prompts.replies import SignatureType
+from generator.prompts.sections import Documents
+from generator.prompts.signatures import GROUNDED, ChooseEvidence, GroundedTurn, WholeDialog
 from generator.schema import Evidence, Passage, Planned, Turn
 from taxonomy import Task
 

@@ -21,8 +21,8 @@ from generator.common.passages import count_tokens
 from generator.components import Components
 from generator.config.settings import ProgressiveSettings
 from generator.dialogs.plan import NUMBER_TOKENS, Plan
-from generator.dialogs.prompt import Documents
 from generator.execution.history import History
+from generator.prompts.sections import Documents
 from generator.schema import Passage, Usage
 from taxonomy import QUESTIONS
 

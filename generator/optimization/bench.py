@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 
 import dspy
 
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import use_model
 from generator.dialogs.journal import Journal
-from generator.dialogs.replies import SignatureType
 from generator.errors import Rejected
 from generator.execution.store import Store
 from generator.models.endpoints import Endpoint
 from generator.models.lm import Clients, LanguageModel
 from generator.optimization.data import Example
 from generator.optimization.targets import Outcome, Target
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.calls import use_model
+from generator.prompts.replies import SignatureType
 
 T = TypeVar("T")
 

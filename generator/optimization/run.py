@@ -21,9 +21,6 @@ from generator.common.interruption import interruptible
 from generator.config.job import RunFailed
 from generator.config.parts import build_choice, plain, validate
 from generator.config.settings import hash_files, hash_models, identity
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.program_file import list_predictors, load_program, read_program, write_program
-from generator.dialogs.signatures import prompt_version
 from generator.execution.session import Session, Work
 from generator.execution.store import Store
 from generator.models.endpoints import Endpoint
@@ -34,6 +31,9 @@ from generator.optimization.search import optimise
 from generator.optimization.settings import OptimizeSettings
 from generator.optimization.targets import JudgeTarget, Outcome, find_metrics, find_target
 from generator.output.tables import print_table
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.program_file import list_predictors, load_program, read_program, write_program
+from generator.prompts.signatures import prompt_version
 from generator.schema import Record
 
 _PARTS = ("train", "validation", "held_out")

@@ -15,11 +15,11 @@ from typing import Any
 import dspy
 
 from generator.common.console import note
-from generator.dialogs.calls import call
-from generator.dialogs.prompt import neutralize
 from generator.errors import Rejected
 from generator.optimization.bench import Bench, Student
 from generator.optimization.data import Example, Split
+from generator.prompts.calls import call
+from generator.prompts.sections import neutralize
 
 # As long as the longest of ours.
 _LONGEST = 1500

@@ -15,20 +15,20 @@ from generator.common.support import read_terms
 from generator.config.conf_files import choices
 from generator.config.parts import build_choice
 from generator.config.settings import near_duplicates
-from generator.dialogs.adapter import collect_tasks
 from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.judging import JudgeSettings
-from generator.dialogs.message_text import on_one_line
 from generator.dialogs.multi import MultiDocumentDialog
-from generator.dialogs.prompt import Conversation, Documents
 from generator.dialogs.query import Rewrite
-from generator.dialogs.replies import SignatureType
-from generator.dialogs.signatures import FirstQuestion, NextQuestion
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.steps import Answer, Ask
 from generator.errors import ConfigError, Rejected
 from generator.optimization.data import Example
+from generator.prompts.adapter import collect_tasks
+from generator.prompts.message_text import on_one_line
+from generator.prompts.replies import SignatureType
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import FirstQuestion, NextQuestion
 from generator.schema import Answerability, Judge, Retriever
 from taxonomy import QuestionType, read_types
 

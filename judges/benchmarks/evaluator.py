@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from generator.common.concurrency import together
-from generator.dialogs.calls import chat
 from generator.dialogs.journal import Journal
 from generator.errors import Rejected
 from generator.execution.store import Outcome
 from generator.models.lm import ChatReply, Clients, LanguageModel
+from generator.prompts.calls import chat
 from generator.schema import Context, Dialog, Turn, Verdict
 from judges.base import SCORED, UNJUDGED
 from judges.benchmarks.base import Benchmark, RatedBenchmark, golden_item

@@ -24,10 +24,10 @@ from generator.config.job import Job, RunFailed, load_named
 from generator.config.parts import identify
 from generator.config.settings import hash_models
 from generator.dialogs.journal import Journal
-from generator.dialogs.signatures import prompt_version
 from generator.errors import ConfigError, CorpusError, RunError
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
+from generator.prompts.signatures import prompt_version
 from generator.schema import Context, Dialog, Record, Usage
 from judges.benchmarks.answers import add_answers
 from judges.benchmarks.base import RatedBenchmark

@@ -8,7 +8,7 @@ from typing import Literal
 
 import dspy
 
-from generator.dialogs.prompt import Conversation, Documents
+from generator.prompts.sections import Conversation, Documents
 from generator.schema import Passage, Turn, Verdict
 from judges.base import ModelJudge, ModelJudgeSettings, rubric
 

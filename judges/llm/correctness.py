@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import dspy
 from pydantic import Field
 
-from generator.dialogs.prompt import Conversation, Documents
-from generator.dialogs.signatures import cut_to
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import cut_to
 from generator.schema import Record, Verdict
 from judges.base import UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
 

@@ -6,7 +6,7 @@ our words. The paper finds that it favours text written by models, and agrees li
 
 import dspy
 
-from generator.dialogs.prompt import Conversation, Documents
+from generator.prompts.sections import Conversation, Documents
 from judges.base import BEST, ModelJudge, ModelJudgeSettings, rubric
 
 

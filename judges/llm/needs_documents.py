@@ -10,9 +10,9 @@ import dspy
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems
 from generator.common.support import convert_units, read_terms, term_keys
-from generator.dialogs.calls import call
 from generator.dialogs.columns import NEEDS_DOCUMENTS
-from generator.dialogs.prompt import Conversation
+from generator.prompts.calls import call
+from generator.prompts.sections import Conversation
 from generator.schema import Passage, Turn, Verdict
 from judges.base import ModelJudge, ModelJudgeSettings, rubric
 

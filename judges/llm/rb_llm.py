@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import dspy
 
-from generator.dialogs.prompt import Conversation, Documents
+from generator.prompts.sections import Conversation, Documents
 from generator.schema import Passage, Turn, Verdict
 from judges.base import BEST, UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import dspy
 from pydantic import Field
 
-from generator.dialogs.calls import call
-from generator.dialogs.prompt import Conversation, Documents
-from generator.dialogs.signatures import cut_to
+from generator.prompts.calls import call
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import cut_to
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import SCORED, ModelJudge, ModelJudgeSettings, rubric
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import dspy
 
-from generator.dialogs.prompt import Documents
+from generator.prompts.sections import Documents
 from generator.schema import Passage, Turn, Verdict
 from judges.base import ModelJudge, ModelJudgeSettings, rubric
 

@@ -11,10 +11,10 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import Field, WithJsonSchema
 
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import call
-from generator.dialogs.prompt import Conversation, Documents
-from generator.dialogs.replies import SignatureType
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.calls import call
+from generator.prompts.replies import SignatureType
+from generator.prompts.sections import Conversation, Documents
 from generator.schema import Judge, LocalPath, Operational, Passage, Turn, Verdict
 from judges.base import BEST, UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
 from taxonomy import Task, read_tasks

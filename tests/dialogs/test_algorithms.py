@@ -8,9 +8,9 @@ from dspy import lm15
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
-from generator.dialogs.prompt import Documents
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.users import PLAIN_ASKER
+from generator.prompts.sections import Documents
 from generator.schema import Algorithm, Passage, QueryForm, Split
 from taxonomy import QuestionType
 from tests.support.scripted import Entry, Scripted, Shelf, context, dialog_of, kinds, piece, spoken, task

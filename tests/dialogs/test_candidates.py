@@ -11,10 +11,10 @@ import pytest
 from benchmarks.candidates import read_run
 from generator.dialogs.candidates import NOT_BEST, Unused, collect_unused, rate_answer, rate_question
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Documents
-from generator.dialogs.signatures import REJECTED, NextQuestion
 from generator.dialogs.steps import Answer, Ask
 from generator.errors import Rejected
+from generator.prompts.sections import Documents
+from generator.prompts.signatures import REJECTED, NextQuestion
 from generator.schema import Evidence, Passage, Turn, Verdict
 from judges.metrics.grounding import GroundingJudge
 from tests.support.openai_server import OpenAIServer

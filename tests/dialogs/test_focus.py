@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from generator.dialogs.focus import choose_focus, count_new_passages, find_next_sentence
-from generator.dialogs.prompt import Documents
+from generator.prompts.sections import Documents
 from generator.schema import Evidence, Passage, Turn
 from tests.support.records import make_evidence, make_passage, make_turn
 from tests.support.scripted import Shelf, piece, said

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.dialogs.plain_words import PlainAnswer
-from generator.dialogs.signatures import GroundedAnswer, in_language
+from generator.prompts.plain_words import PlainAnswer
+from generator.prompts.signatures import GroundedAnswer, in_language
 from tests.support.openai_server import Body, OpenAIServer, fill, prompt
 from tests.support.runs import Site, command, stage
 

@@ -15,7 +15,7 @@ from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.checks.asks_back import find_request
 from generator.dialogs.checks.later_turns import REPEATS, find_later_fault
 from generator.dialogs.checks.questions import speaks_of_documents
-from generator.dialogs.prompt import Documents
+from generator.prompts.sections import Documents
 from tests.support.scripted import KINDS, said
 
 DATA = Path(__file__).parent.parent / "data/languages"

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import Model, Others, use_model
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft
 from generator.dialogs.progressive import ProgressiveDialog
 from generator.models.lm import LanguageModel
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.calls import Model, Others, use_model
 from generator.schema import Passage
 from taxonomy import read_scenarios
 from tests.support.scripted import Scripted, Shelf, piece, task

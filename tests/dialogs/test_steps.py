@@ -7,9 +7,9 @@ import pytest
 
 from generator.dialogs.checks.questions import LIKE_THE_AGENT, LIKE_THE_PROMPT, OF_THE_AGENT
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.signatures import REJECTED, FirstQuestion, NextQuestion
 from generator.dialogs.steps import NO_EVIDENCE, UNKNOWN, UNPLANNED, Answer, Ask, Chat
 from generator.errors import Rejected
+from generator.prompts.signatures import REJECTED, FirstQuestion, NextQuestion
 from generator.schema import Evidence, Hit, Turn
 from judges.metrics.grounding import GroundingJudge
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task

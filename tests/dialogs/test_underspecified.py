@@ -9,8 +9,8 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
 from generator.dialogs.readings import find_readings, own_stems
-from generator.dialogs.signatures import REJECTED
 from generator.dialogs.users import Asker
+from generator.prompts.signatures import REJECTED
 from generator.schema import Passage
 from taxonomy import QuestionType, Target, User, read_facets
 from tests.support.openai_server import Body, OpenAIServer, prompt

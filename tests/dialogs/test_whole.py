@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import use_model
 from generator.dialogs.checks.evidence import find_uncovered
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft
 from generator.dialogs.whole import WholeDialogProgram
 from generator.models.lm import LanguageModel
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.calls import use_model
 from taxonomy import read_tasks
 from tests.support.scripted import Entry, Scripted, piece, spoken, task
 

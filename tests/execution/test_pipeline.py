@@ -13,9 +13,9 @@ from generator.common.concurrency import in_order
 from generator.config.settings import near_duplicates
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.generate import GeneratedDialog
-from generator.dialogs.signatures import FirstQuestion, GroundedAnswer
 from generator.execution.pipeline import Pipeline, Progress
 from generator.execution.store import Store
+from generator.prompts.signatures import FirstQuestion, GroundedAnswer
 from generator.schema import Drop
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, Fault, OpenAIServer, Responder, prompt, words

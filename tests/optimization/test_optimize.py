@@ -14,13 +14,13 @@ from typing import Any
 import dspy
 import pytest
 
-from generator.dialogs.program_file import list_predictors, load_program
-from generator.dialogs.signatures import prompt_version
 from generator.errors import ModelError
 from generator.models.endpoints import Endpoint
 from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling
 from generator.optimization.run import Optimization, Reflection, run_optimization
 from generator.optimize import COMMAND
+from generator.prompts.program_file import list_predictors, load_program
+from generator.prompts.signatures import prompt_version
 from generator.schema import Dialog, Usage, Verdict
 from judges.__main__ import COMMAND as judge
 from judges.llm.correctness import CorrectnessJudge

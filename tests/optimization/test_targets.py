@@ -6,9 +6,9 @@ from typing import Any
 import dspy
 import pytest
 
-from generator.dialogs.calls import use_model
 from generator.optimization.data import Example
 from generator.optimization.targets import AnswerTarget, AskTarget, Outcome, RewriteTarget, compare_queries
+from generator.prompts.calls import use_model
 from generator.schema import Passage
 from tests.support.records import make_passage, make_turn
 from tests.support.scripted import Scripted, said

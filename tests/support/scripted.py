@@ -16,10 +16,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from generator.dialogs.adapter import SharedPrefixAdapter
-from generator.dialogs.calls import use_model
 from generator.dialogs.program import Draft
 from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Profile, Sampling
+from generator.prompts.adapter import SharedPrefixAdapter
+from generator.prompts.calls import use_model
 from generator.schema import Algorithm, Dialog, Passage, Scored, Split, Turn, Usage
 from taxonomy import QuestionType, read_types
 from tests.support.openai_server import fill

@@ -1,7 +1,7 @@
 """Passages on trams, a dialog about them, and the answer to a question from them."""
 
-from generator.dialogs.prompt import Documents
 from generator.dialogs.steps import Answer
+from generator.prompts.sections import Documents
 from generator.schema import Hit, Turn
 from tests.support.scripted import KINDS, Scripted, piece, said
 

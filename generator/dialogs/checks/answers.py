@@ -25,7 +25,7 @@ from generator.dialogs.checks.questions import (
     find_talk_of_documents,
     speaks_like_the_prompt,
 )
-from generator.dialogs.prompt import said_in
+from generator.prompts.sections import said_in
 from generator.schema import Passage, Turn
 
 # Of stems, of both answers. Fewer may well be the same: “Yes, it does.”, “In May 1983.”

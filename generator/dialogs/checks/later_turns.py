@@ -13,7 +13,7 @@ from generator.common.passages import sentences
 from generator.common.scripts import has_question_mark, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms
-from generator.dialogs.prompt import Documents, said_in
+from generator.prompts.sections import Documents, said_in
 from generator.schema import Turn
 from taxonomy import QuestionType
 

@@ -21,7 +21,7 @@ from generator.dialogs.checks.later_turns import (
 )
 from generator.dialogs.checks.requests import find_request_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Documents, said_in
+from generator.prompts.sections import Documents, said_in
 from generator.schema import Passage, Turn
 from taxonomy import QuestionType
 

@@ -14,7 +14,7 @@ from generator.common.shingles import content_stems
 from generator.dialogs.checks.questions import GAP, speaks_of_documents
 from generator.dialogs.checks.tasks import LABEL, Fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.scenario_signatures import LONGEST_REQUEST
+from generator.prompts.scenario_signatures import LONGEST_REQUEST
 from generator.schema import Passage
 from taxonomy import Scenario
 

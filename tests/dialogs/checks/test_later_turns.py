@@ -7,7 +7,7 @@ from generator.dialogs.checks.later_turns import ASKS_TOLD, LEAVES, REPEATS, con
 from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.language_checks import phrase
-from generator.dialogs.prompt import Documents
+from generator.prompts.sections import Documents
 from generator.schema import Turn
 from tests.support.records import make_turn
 from tests.support.scripted import KINDS, piece, said

@@ -12,7 +12,7 @@ from generator.dialogs.checks.questions import (
     speaks_like_the_prompt,
 )
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.prompt import Documents
+from generator.prompts.sections import Documents
 from generator.schema import Passage, Turn
 from tests.support.scripted import KINDS, piece, said
 from tests.support.trams import BUS, DOCUMENTS, LONG, SAID, TRAM

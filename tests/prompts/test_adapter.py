@@ -9,16 +9,16 @@ from typing import Any
 import dspy
 import pytest
 
-from generator.dialogs.adapter import PREAMBLE, collect_tasks
-from generator.dialogs.calls import call
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
-from generator.dialogs.plain_words import PlainNext
 from generator.dialogs.program import Draft
-from generator.dialogs.prompt import Conversation, Documents
-from generator.dialogs.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import Rejected
+from generator.prompts.adapter import PREAMBLE, collect_tasks
+from generator.prompts.calls import call
+from generator.prompts.plain_words import PlainNext
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.schema import Passage, Turn
 from judges.llm.correctness import Correctness, CorrectnessJudge
 from tests.support.scripted import Scripted, Shelf, dialog_of, kinds, piece, said, task

@@ -3,8 +3,8 @@
 import dspy
 from pydantic import Field
 
-from generator.dialogs.prompt import Documents
-from generator.dialogs.signatures import REJECTED, ReplyRecord
+from generator.prompts.sections import Documents
+from generator.prompts.signatures import REJECTED, ReplyRecord
 
 LONGEST_REQUEST = 300
 

@@ -16,7 +16,7 @@ import dspy
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from generator.common.language import dialog_language
-from generator.dialogs.prompt import Conversation, Documents
+from generator.prompts.sections import Conversation, Documents
 from generator.schema import Record
 
 REJECTED = "Your last attempt was refused; write a different one"

@@ -6,9 +6,9 @@ import dspy
 import pytest
 from dspy import lm15
 
-from generator.dialogs.calls import TOO_LONG, use_model
 from generator.dialogs.steps import Answer
 from generator.errors import ModelError, Rejected
+from generator.prompts.calls import TOO_LONG, use_model
 from generator.schema import Verdict
 from judges.llm.correctness import CorrectnessJudge
 from tests.support.records import make_passage

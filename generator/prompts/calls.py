@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import dspy
 from dspy.utils import exceptions as lm_errors
 
-from generator.dialogs.replies import CUT_OFF, EMPTY
 from generator.errors import ModelError, Rejected
 from generator.models.lm import ChatReply, LanguageModel, Profile
+from generator.prompts.replies import CUT_OFF, EMPTY
 from generator.schema import Message
 
 # Our own check finds most such prompts; lm.context is set by hand, and many servers don't say theirs.

@@ -1,13 +1,13 @@
 """The prompts of small models, as DSPy signatures: questions and answers asked for in plain words.
 
-They have one output, all of the reply; `generator.dialogs.adapter` lays them out. After Lee et al. 2024, sections 2.2
+They have one output, all of the reply; `generator.prompts.adapter` lays them out. After Lee et al. 2024, sections 2.2
 and 2.3, without their steps and reasoning (`docs/decisions.md`, 104); the words are ours.
 """
 
 import dspy
 
-from generator.dialogs.prompt import Conversation, Documents
-from generator.dialogs.signatures import (
+from generator.prompts.sections import Conversation, Documents
+from generator.prompts.signatures import (
     REJECTED,
     FirstQuestion,
     NewQuestion,

@@ -1,9 +1,9 @@
-"""Turn a signature into one prompt whose prefix is shared; `generator.dialogs.replies` reads what comes back.
+"""Turn a signature into one prompt whose prefix is shared; `generator.prompts.replies` reads what comes back.
 
 One user message, for chat templates that refuse a system role or roles that don't alternate: first the rules with all
 tasks and their output formats, which every call shares, then the documents, the dialog so far, and last the task with
 its inputs, which is all that differs between two calls of one turn; why an attempt was refused stands at its very end.
-`docs/decisions.md` says what that saves. What is asked for in plain words (`generator.dialogs.plain_words`) has no
+`docs/decisions.md` says what that saves. What is asked for in plain words (`generator.prompts.plain_words`) has no
 rules: first come the documents, then the dialog, or a chat with the Agent.
 
 Knows nothing of models.
@@ -20,8 +20,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from generator.common.language import IN_ENGLISH, Languages
-from generator.dialogs.prompt import Conversation, Documents, neutralize, quote, said_in
-from generator.dialogs.replies import (
+from generator.prompts.replies import (
     CUT_OFF,
     SPOKEN,
     SignatureType,
@@ -31,6 +30,7 @@ from generator.dialogs.replies import (
     read_reply,
     unusable,
 )
+from generator.prompts.sections import Conversation, Documents, neutralize, quote, said_in
 
 PREAMBLE = """\
 You help to write a conversation. A User, who sees no documents, wants to know something; an Agent answers from the \

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.program_file import list_predictors, load_program
 from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import ConfigError
+from generator.prompts.program_file import list_predictors, load_program
 from judges.llm.correctness import CorrectnessJudge
 
 
