@@ -27,6 +27,7 @@ from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.program import Options
 from generator.dialogs.single import SingleDocumentDialog
+from generator.dialogs.steps import Asked
 from generator.errors import ConfigError, Rejected
 from generator.models.lm import ChatReply, LanguageModel
 from generator.output.markdown import table
@@ -78,7 +79,7 @@ async def answer_all(settings: dict[str, Any]) -> None:
         ]
         with clients.for_dialog(name) as client, use_model(LanguageModel(client, NoJournal(), 0), adapter):
             try:
-                turn: Turn = await program.answer.acall((passage,), history, item["question"], direct)
+                turn: Turn = await program.answer.acall((passage,), history, Asked(item["question"]), direct)
             except Rejected as rejected:
                 return rejected
         counts["covered"] += support_of((passage,), history, turn).covered

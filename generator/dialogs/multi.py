@@ -15,7 +15,7 @@ from generator.dialogs.live import tell, tell_found
 from generator.dialogs.program import USUAL, DialogProgram, Options, TurnTask
 from generator.dialogs.query import Rewrite, form_query, search
 from generator.dialogs.referring import refer
-from generator.dialogs.steps import answering
+from generator.dialogs.steps import Asked, answering
 from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
 from generator.schema import Passage, QueryForm, Retriever, Split, Turn
@@ -100,7 +100,7 @@ class MultiDocumentDialog(DialogProgram):
             raise Rejected("retrieve", fault, question)
         answer = self.unanswered if question_type.reply else self.answer
         with answering(typed):
-            turn = await answer.acall(passages, history, typed, question_type, search_query, hits, question)
+            turn = await answer.acall(passages, history, Asked(typed, question, search_query, hits), question_type)
         return turn, passages  # lines 5 and 16
 
     async def form_query(self, task: TurnTask, question: str) -> str:

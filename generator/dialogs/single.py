@@ -5,7 +5,7 @@ from dataclasses import replace
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.live import tell
 from generator.dialogs.program import USUAL, DialogProgram, Options, TurnTask
-from generator.dialogs.steps import answering
+from generator.dialogs.steps import Asked, answering
 from generator.schema import Passage, Turn
 
 
@@ -27,5 +27,5 @@ class SingleDocumentDialog(DialogProgram):
         tell("question", task.number, typed, question_type.name)
         answer = self.unanswered if question_type.reply else self.answer
         with answering(typed):
-            turn = await answer.acall(passages, task.history, typed, question_type, meant=question)  # line 4
+            turn = await answer.acall(passages, task.history, Asked(typed, question), question_type)  # line 4
         return turn, passages

@@ -7,7 +7,7 @@ come with the call (`generator.prompts.calls`).
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import dspy
 from pydantic import Field
@@ -125,6 +125,40 @@ class Ask(dspy.Module):
         return await draw_best(self.candidates, "ask", len(history) + 1, draw, rate)
 
 
+class Asked(NamedTuple):
+    """What the User asked, and what was found for it.
+
+    Attributes:
+        query: as it was typed.
+        clean: before slips, which its answer is checked against; empty if it is `query`.
+        search_query, hits: the search for it; empty if there was none.
+    """
+
+    query: str
+    clean: str = ""
+    search_query: str = ""
+    hits: Sequence[Hit] = ()
+
+    @property
+    def meant(self) -> str:
+        return self.clean or self.query
+
+    def make_turn(self, question_type: QuestionType, number: int, **answered: Any) -> Turn:
+        """Return the record of the turn, whose answer agrees with itself and is given by its fields."""
+        return Turn(
+            turn=number,
+            query=self.query,
+            clean_query="" if self.meant == self.query else self.clean,
+            question_type=question_type.name,
+            multi_turn_type=question_type.multi_turn_type if number > 1 else None,
+            planned=question_type.planned(),
+            retrieval_query=self.search_query,
+            hits=tuple(self.hits),
+            consistent=True,
+            **answered,
+        )
+
+
 class Chat(dspy.Module):
     """A turn that asks for nothing: thanks, surprise, goodbye (Katsis et al. 2025, table 11: conversational)."""
 
@@ -152,34 +186,13 @@ class Chat(dspy.Module):
 
         with asker.speaking():
             remark = await draw_best(1, "ask", number, draw)
-        typed = asker.type_out(remark, number)
-        with answering(typed):
-            reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=typed)
+        asked = Asked(asker.type_out(remark, number), remark)
+        with answering(asked.query):
+            reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=asked.query)
             if not has_words(reply.answer):
                 raise Rejected("answer", "empty answer", "")
         answer = reply.answer.strip()
-        return make_turn(
-            question_type, number, typed, remark, answerability="conversational", reasoning="", answer=answer
-        )
-
-
-def make_turn(question_type: QuestionType, number: int, typed: str, clean: str, **more: Any) -> Turn:
-    """Return the record of a turn that was asked as a type, and whose answer agrees with itself.
-
-    Args:
-        clean: the question before it was typed.
-        more: the fields that its answer gives.
-    """
-    return Turn(
-        turn=number,
-        query=typed,
-        clean_query="" if clean == typed else clean,
-        question_type=question_type.name,
-        multi_turn_type=question_type.multi_turn_type if number > 1 else None,
-        planned=question_type.planned(),
-        consistent=True,
-        **more,
-    )
+        return asked.make_turn(question_type, number, answerability="conversational", reasoning="", answer=answer)
 
 
 @contextmanager
@@ -211,27 +224,21 @@ class Answer(dspy.Module):
         self,
         passages: Sequence[Passage],
         history: Sequence[Turn],
-        question: str,
+        asked: Asked,
         question_type: QuestionType,
-        retrieval_query: str = "",
-        hits: Sequence[Hit] = (),
-        meant: str = "",
     ) -> Turn:
-        """Return the finished turn, with `retrieval_query` and `hits` as given.
+        """Return the finished turn.
 
         The answer agrees with itself and passes the checks of `generator.dialogs.checks.answers`: the best of so many
         candidates, within three attempts. Each attempt after the first is told why the others were refused. An answer
         that was refused is refused again, whatever the model now says of its consistency.
 
-        Args:
-            meant: the question without slips, which the answer is checked against; empty if it has none.
-
         Raises:
             Rejected: no attempt passes, or, without reasoning, one refuses where the plan wants an answer.
         """
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
-        inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": question}
-        meant = meant or question
+        inputs = {"documents": documents, "dialog": Conversation(turns=tuple(history)), "question": asked.query}
+        meant = asked.meant
         plain = TEXT in self.predict.signature.output_fields
 
         async def draw(attempt: Attempt) -> Turn:
@@ -254,14 +261,10 @@ class Answer(dspy.Module):
                 reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)
                 raise Refused("answer", reason, prediction.answer, remedy or own)
-            return make_turn(
+            return asked.make_turn(
                 question_type,
                 number,
-                question,
-                meant,
                 answerability=answerability,
-                retrieval_query=retrieval_query,
-                hits=tuple(hits),
                 reasoning="\n".join(prediction.facts),
                 answer=prediction.answer.strip(),
                 evidence=documents.evidence(prediction.evidence),

@@ -9,11 +9,11 @@ from generator.dialogs.checks.answers import find_talk
 from generator.dialogs.checks.questions import LIKE_THE_PROMPT, speaks_like_the_prompt
 from generator.dialogs.checks.requests import find_reply_fault
 from generator.dialogs.language_checks import check_language
-from generator.dialogs.steps import make_turn
+from generator.dialogs.steps import Asked
 from generator.prompts.calls import call
 from generator.prompts.sections import Conversation, Documents
 from generator.prompts.signatures import REJECTED, quote_unknown
-from generator.schema import Hit, Passage, Turn
+from generator.schema import Passage, Turn
 from taxonomy import QuestionType
 
 
@@ -43,13 +43,10 @@ class Unanswered(dspy.Module):
         self,
         passages: Sequence[Passage],
         history: Sequence[Turn],
-        question: str,
+        asked: Asked,
         question_type: QuestionType,
-        retrieval_query: str = "",
-        hits: Sequence[Hit] = (),
-        meant: str = "",
     ) -> Turn:
-        """Return the finished turn, unanswerable until it is measured; see `Answer` for `meant`.
+        """Return the finished turn, unanswerable until it is measured.
 
         Raises:
             Rejected: three replies in a row fail the checks of the kind.
@@ -66,7 +63,7 @@ class Unanswered(dspy.Module):
                 number,
                 documents=documents,
                 dialog=Conversation(turns=tuple(history)),
-                question=question,
+                question=asked.query,
                 rejected=tell_refused(attempt.refused),
                 manner="\n".join(f"- {quote_unknown(step)}" for step in manner.steps),
             )
@@ -81,14 +78,10 @@ class Unanswered(dspy.Module):
             return prediction
 
         prediction = await draw_best(1, "answer", number, draw)
-        return make_turn(
+        return asked.make_turn(
             question_type,
             number,
-            question,
-            meant or question,
             answerability="unanswerable",
-            retrieval_query=retrieval_query,
-            hits=tuple(hits),
             reasoning=prediction.reasoning,
             answer=prediction.answer.strip(),
             evidence=documents.evidence(prediction.evidence),

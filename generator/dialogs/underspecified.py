@@ -22,7 +22,7 @@ from generator.dialogs.language_checks import check_language
 from generator.dialogs.program import TurnTask
 from generator.dialogs.query import search
 from generator.dialogs.readings import Reading, find_readings, list_readings, own_stems, spell
-from generator.dialogs.steps import answering, make_turn
+from generator.dialogs.steps import Asked, answering
 from generator.errors import Rejected
 from generator.prompts.calls import call
 from generator.prompts.message_text import on_one_line
@@ -37,7 +37,7 @@ _WIDER = 4
 # Readings that a question is written for: where many things are alike, a search finds few of any three.
 _READINGS = 8
 # A question, what the search for it returned, and those of the readings that it found.
-_Asked = tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]
+_Unclear = tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]
 
 
 class UnderspecifiedQuestion(dspy.Signature):
@@ -111,14 +111,10 @@ class Underspecified(dspy.Module):
         passages = (*task.passages, *new)
         with answering(typed):
             answer = await self._answer(replace(task, passages=passages), form, typed, readings)
-        turn = make_turn(
+        turn = Asked(typed, question, question, hits).make_turn(
             task.question_type,
             task.number,
-            typed,
-            question,
             answerability="underspecified",
-            retrieval_query=question,
-            hits=hits,
             reasoning="\n".join([f"{form.name}:", *(reading.text for reading in readings)]),
             answer=answer,
             evidence=tuple(reading.evidence for reading in readings),
@@ -170,11 +166,11 @@ class Underspecified(dspy.Module):
             return readings
         raise Rejected("ask", "no second reading: no other document tells the like", near)
 
-    async def _ask(self, task: TurnTask, readings: Sequence[Reading]) -> _Asked:
+    async def _ask(self, task: TurnTask, readings: Sequence[Reading]) -> _Unclear:
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
 
-        async def draw(attempt: Attempt) -> _Asked:
+        async def draw(attempt: Attempt) -> _Unclear:
             prediction = await call(
                 self.question,
                 "ask",

@@ -21,7 +21,7 @@ from generator.dialogs.judging import JudgeSettings
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.query import Rewrite
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.steps import Answer, Ask
+from generator.dialogs.steps import Answer, Ask, Asked
 from generator.errors import ConfigError, Rejected
 from generator.optimization.data import Example
 from generator.prompts.adapter import collect_tasks
@@ -144,9 +144,9 @@ class AnswerTarget(Target):
         self._words, self._type = _grounding(), read_types()["direct"]
 
     async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
-        passages, history, question = example.passages, example.history, example.turn.query
+        passages, history, asked = example.passages, example.history, Asked(example.turn.query)
         try:
-            turn = await step.acall(passages, history, question, self._type)
+            turn = await step.acall(passages, history, asked, self._type)
         except Rejected as why:
             return Outcome(0.0, UNJUDGED, f"{_show(example)}\nThe reply was refused: {why.reason}: {why.text}")
         support = support_of(passages, history, turn)

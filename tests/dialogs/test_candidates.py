@@ -11,7 +11,7 @@ import pytest
 from benchmarks.candidates import read_run
 from generator.dialogs.candidates import NOT_BEST, Unused, collect_unused, rate_answer, rate_question
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.steps import Answer, Ask
+from generator.dialogs.steps import Answer, Ask, Asked
 from generator.errors import Rejected
 from generator.prompts.sections import Documents
 from generator.prompts.signatures import REJECTED, NextQuestion
@@ -113,7 +113,9 @@ def test_answers_are_chosen_by_what_supports_them_and_by_judges_first() -> None:
     for judges, best in (((), supported), ((Trusting(str(invented["answer"])),), invented)):
         model, step = Scripted(answer=[invented, supported]), Answer(2, judges)
         with collect_unused() as unused:
-            turn: Turn = model.run(lambda s=step: s.acall((TRAM, BUS), (), "What does the tram cost?", KINDS["direct"]))  # type: ignore[misc]
+            turn: Turn = model.run(
+                lambda s=step: s.acall((TRAM, BUS), (), Asked("What does the tram cost?"), KINDS["direct"])
+            )  # type: ignore[misc]
         assert turn.answer == best["answer"]
         assert [each.why.stage for each in unused] == ["answer"]
 
@@ -124,7 +126,7 @@ def test_a_refusal_is_chosen_only_where_none_but_it_is_wanted(kind: str, refuses
     answer = {"answer": "The tram runs for 12 crowns.", "evidence": [1]}
     for script in ([refusal, answer], [answer, refusal]):
         model, step = Scripted(answer=script), Answer(2, (GroundingJudge(),))
-        turn: Turn = model.run(lambda s=step: s.acall((TRAM, BUS), (), "What does the tram cost?", KINDS[kind]))  # type: ignore[misc]
+        turn: Turn = model.run(lambda s=step: s.acall((TRAM, BUS), (), Asked("What does the tram cost?"), KINDS[kind]))  # type: ignore[misc]
         assert (turn.answer == refusal["answer"]) is refuses
 
 

@@ -6,7 +6,7 @@ import pytest
 from dspy import lm15
 
 from generator.common.passages import passage
-from generator.dialogs.steps import Answer
+from generator.dialogs.steps import Answer, Asked
 from generator.schema import Document, Passage, Turn
 from tests.support.scripted import KINDS, Entry, Scripted, piece, task
 from tests.support.trams import FARES, TOLD, answer
@@ -19,7 +19,7 @@ def cite(
     reasoning: bool = True,
 ) -> list[str]:
     """Return the evidence of the answer to a question, by default from the fares; sentences 1 to 4 are theirs."""
-    turn: Turn = model.run(lambda: Answer(reasoning=reasoning).acall(passages, (), ask, KINDS["direct"]))
+    turn: Turn = model.run(lambda: Answer(reasoning=reasoning).acall(passages, (), Asked(ask), KINDS["direct"]))
     return [each.text for each in turn.evidence]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from generator.dialogs.checks.questions import LIKE_THE_AGENT, LIKE_THE_PROMPT, OF_THE_AGENT
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.steps import NO_EVIDENCE, UNKNOWN, UNPLANNED, Answer, Ask, Chat
+from generator.dialogs.steps import NO_EVIDENCE, UNKNOWN, UNPLANNED, Answer, Ask, Asked, Chat
 from generator.errors import Rejected
 from generator.prompts.signatures import REJECTED, FirstQuestion, NextQuestion
 from generator.schema import Evidence, Hit, Turn
@@ -273,7 +273,7 @@ def test_an_inconsistent_answer_stays_so_in_the_same_words() -> None:
 def test_an_answer_is_checked_against_the_question_without_its_slips() -> None:
     typed, meant = "how mich is the trma", "How much is the tram?"
     model = Scripted(answer=[{"answer": "You pay at the counter."}, {"answer": "The tram runs for 12 crowns."}])
-    turn: Turn = model.run(lambda: Answer().acall((TRAM, BUS), (), typed, KINDS["direct"], meant=meant))
+    turn: Turn = model.run(lambda: Answer().acall((TRAM, BUS), (), Asked(typed, meant), KINDS["direct"]))
     assert (turn.answer, turn.query, turn.clean_query) == ("The tram runs for 12 crowns.", typed, meant)
     assert typed in task(model.prompts("answer")[0]), "the model reads what was typed"
 
@@ -294,7 +294,7 @@ def test_without_reasoning_an_answer_is_asked_for_in_a_chat(
     kind: str, ask: str, text: str, label: str, cited: list[str]
 ) -> None:
     model, history = Scripted(answer=["", text]), said(("Is it green?", "It is."))
-    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((FARES,), history, ask, KINDS[kind]))
+    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((FARES,), history, Asked(ask), KINDS[kind]))
     assert (turn.answer, turn.answerability, turn.consistent) == (text, label, True)
     assert [each.text for each in turn.evidence] == cited
     assert turn.reasoning.splitlines() == (cited or [NO_EVIDENCE])
@@ -316,7 +316,9 @@ def test_without_reasoning_an_answer_is_asked_for_in_a_chat(
 )
 def test_what_no_passage_tells_is_asked_for_again_and_a_refusal_of_what_one_tells(text: str, remedy: str) -> None:
     model, step = Scripted(answer=[text, TOLD]), Answer(reasoning=False)
-    turn: Turn = model.run(lambda: step.acall((FARES,), (), "What do adults pay at the machine?", KINDS["direct"]))
+    turn: Turn = model.run(
+        lambda: step.acall((FARES,), (), Asked("What do adults pay at the machine?"), KINDS["direct"])
+    )
     assert turn.answer == TOLD
     assert remedy in model.calls[1].prompt
 
@@ -325,7 +327,7 @@ def test_without_reasoning_an_answer_that_no_sentence_tells_is_incorrect() -> No
     unit = piece("unit", "Call the ticket office of the harbour. Drivers are responsible. Fines need processing.")
     model = Scripted(answer=["The ticket office is responsible for processing."], evidence=[{"evidence": []}])
     asked = "What is the ticket office of the harbour for?"
-    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((unit,), (), asked, KINDS["direct"]))
+    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((unit,), (), Asked(asked), KINDS["direct"]))
     verdict = asyncio.run(GroundingJudge().judge((unit,), (), turn))
     assert (turn.evidence, turn.reasoning, verdict.label) == ((), NO_EVIDENCE, "incorrect")
 
@@ -333,7 +335,7 @@ def test_without_reasoning_an_answer_that_no_sentence_tells_is_incorrect() -> No
 def test_without_reasoning_a_refusal_that_was_not_planned_is_no_turn() -> None:
     model, step = Scripted(answer=[UNTOLD]), Answer(reasoning=False)
     with pytest.raises(Rejected) as caught:
-        model.run(lambda: step.acall((FARES,), (), "Who drives it?", KINDS["direct"]))
+        model.run(lambda: step.acall((FARES,), (), Asked("Who drives it?"), KINDS["direct"]))
     assert (caught.value.reason, model.stages) == (UNPLANNED, ["answer"])
 
 

@@ -1,6 +1,6 @@
 """Passages on trams, a dialog about them, and the answer to a question from them."""
 
-from generator.dialogs.steps import Answer
+from generator.dialogs.steps import Answer, Asked
 from generator.prompts.sections import Documents
 from generator.schema import Hit, Turn
 from tests.support.scripted import KINDS, Scripted, piece, said
@@ -16,6 +16,6 @@ TOLD = "An adult pays 5 crowns, at the machine."
 def answer(model: Scripted, history: tuple[Turn, ...] = (), question_type: str = "direct") -> Turn:
     hits = [Hit(passage_id=BUS.id, score=1.5, rank=1, new=True)]
     turn: Turn = model.run(
-        lambda: Answer().acall((TRAM, BUS), history, "Is it late?", KINDS[question_type], "tram late", hits)
+        lambda: Answer().acall((TRAM, BUS), history, Asked("Is it late?", "", "tram late", hits), KINDS[question_type])
     )
     return turn
