@@ -41,12 +41,14 @@ class Refused(Rejected):
     """A candidate that fails a check, so that its step is asked again; any other `Rejected` ends the step.
 
     Args:
-        details: what the next prompt says beside the reason.
+        fault: the reason; what stands behind its first colon is told to the model alone, so that reasons group.
+        details: what the next prompt says beside a reason without such a colon.
     """
 
-    def __init__(self, stage: str, reason: str, text: str, details: str = "") -> None:
+    def __init__(self, stage: str, fault: str, text: str, details: str = "") -> None:
+        reason, _, remedy = fault.partition(": ")
         super().__init__(stage, reason, text)
-        self.details = details
+        self.details = remedy or details
 
 
 @dataclass(frozen=True)

@@ -258,9 +258,8 @@ class Answer(dspy.Module):
                 refuses = answerability == "unanswerable" != question_type.expected
                 fault = _find_untold_fault(prediction.answer, meant, history, passages, refuses)
             if fault or unknown or not prediction.consistent:
-                reason, _, remedy = (fault or INCONSISTENT).partition(": ")
                 own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)
-                raise Refused("answer", reason, prediction.answer, remedy or own)
+                raise Refused("answer", fault or INCONSISTENT, prediction.answer, own)
             return asked.make_turn(
                 question_type,
                 number,

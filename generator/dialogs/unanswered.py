@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import dspy
 
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
-from generator.dialogs.checks.answers import find_talk
-from generator.dialogs.checks.questions import LIKE_THE_PROMPT, speaks_like_the_prompt
+from generator.dialogs.checks.answers import find_voice_fault
 from generator.dialogs.checks.requests import find_reply_fault
 from generator.dialogs.language_checks import check_language
 from generator.dialogs.steps import Asked
@@ -69,11 +68,7 @@ class Unanswered(dspy.Module):
             )
             check_language(prediction.answer)
             fault = find_reply_fault(prediction.answer, passages, manner.checks)
-            if fault is None and find_talk(prediction.answer, passages):
-                fault = "speaks of the documents"
-            if fault is None and speaks_like_the_prompt(prediction.answer, passages):
-                fault = LIKE_THE_PROMPT
-            if fault is not None:
+            if fault := fault or find_voice_fault(prediction.answer, passages):
                 raise Refused("answer", fault, prediction.answer)
             return prediction
 

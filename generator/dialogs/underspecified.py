@@ -13,7 +13,7 @@ import dspy
 
 from generator.common.support import read_terms
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
-from generator.dialogs.checks.answers import find_talk
+from generator.dialogs.checks.answers import find_voice_fault
 from generator.dialogs.checks.asks_back import find_request
 from generator.dialogs.checks.questions import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt
 from generator.dialogs.checks.requests import topic_stems
@@ -196,19 +196,15 @@ class Underspecified(dspy.Module):
             if fault is None and len(found) < 2:
                 fault = "has one reading: a search for it doesn't find the others"
             if fault is not None:
-                raise _refused("ask", fault, question)
+                raise Refused("ask", fault, question)
             return question, hits, new, found
 
         return await draw_best(1, "ask", task.number, draw)
 
     async def _answer(self, task: TurnTask, form: Form, question: str, readings: Sequence[Reading]) -> str:
         def find(answer: str) -> str | None:
-            if find_talk(answer, task.passages):
-                return "speaks of the documents"
-            if speaks_like_the_prompt(answer, task.passages):
-                return WRITE_AS_THEY_SPEAK
             faults = (_FORM_CHECKS[check](answer, readings) for check in form.checks)
-            return next((fault for fault in faults if fault), None)
+            return find_voice_fault(answer, task.passages) or next(filter(None, faults), None)
 
         return await self._until_accepted(
             self.reply,
@@ -231,16 +227,10 @@ class Underspecified(dspy.Module):
             text = on_one_line(prediction.answer if stage == "answer" else prediction.question)
             check_language(text)
             if (fault := find(text)) is not None:
-                raise _refused(stage, fault, text)
+                raise Refused(stage, fault, text)
             return text
 
         return await draw_best(1, stage, task.number, draw)
-
-
-def _refused(stage: str, fault: str, text: str) -> Refused:
-    """Return a refusal whose reason groups like cases: what follows a colon is told to the model alone."""
-    reason, _, details = fault.partition(": ")
-    return Refused(stage, reason, text, details)
 
 
 def _named(answer: str, readings: Sequence[Reading]) -> Iterator[bool]:

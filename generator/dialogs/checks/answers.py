@@ -61,12 +61,8 @@ def find_answer_fault(
     """
     if not has_words(answer):
         return "empty answer"
-    if spoken := find_talk(answer, passages):
-        plain = _without_talk(answer, passages)
-        remedy = f"write “{plain}”" if plain else f"say the fact itself, without “{spoken}”"
-        return f"speaks of the documents: {remedy}"
-    if speaks_like_the_prompt(answer, passages):
-        return WRITE_AS_THEY_SPEAK
+    if fault := find_voice_fault(answer, passages):
+        return fault
     if not _says_something(answer, question):
         return "answers nothing"
     if dialog_language().spaced and _goes_round(answer, question):
@@ -91,7 +87,16 @@ def find_answer_fault(
     return None
 
 
-def find_talk(answer: str, passages: Sequence[Passage]) -> str | None:
+def find_voice_fault(answer: str, passages: Sequence[Passage]) -> str | None:
+    """Return the reason why an answer isn't what an agent would say who knows all this by heart, or None."""
+    if spoken := _find_talk(answer, passages):
+        plain = _without_talk(answer, passages)
+        remedy = f"write “{plain}”" if plain else f"say the fact itself, without “{spoken}”"
+        return f"speaks of the documents: {remedy}"
+    return WRITE_AS_THEY_SPEAK if speaks_like_the_prompt(answer, passages) else None
+
+
+def _find_talk(answer: str, passages: Sequence[Passage]) -> str | None:
     names: tuple[PatternName, ...] = ("scaffolding", "speaks_of_documents")
     return next(filter(None, (find_talk_of_documents(answer, passages, name) for name in names)), None)
 
@@ -102,7 +107,7 @@ def _without_talk(answer: str, passages: Sequence[Passage]) -> str | None:
     None if nothing is left, or still such talk.
     """
     answer = _CITED.sub("", answer).strip()
-    if not (spoken := find_talk(answer, passages)):
+    if not (spoken := _find_talk(answer, passages)):
         return answer if has_words(answer) else None
     before, _, after = answer.partition(spoken)
     opening = re.match(r"(?:[^,.:;、，،。।]{0,40}[,:、，،]| that\b)\s*(?!but\b|and\b)(?=\S)", after)
@@ -113,7 +118,7 @@ def _without_talk(answer: str, passages: Sequence[Passage]) -> str | None:
         ending = re.match(r"[^,.:;]{0,20}(?=[.!?,;])", after)
         answer = before[: aside.start()] + after[ending.end() :] if ending else answer
     said = [answer[start:end] for start, end in sentences(answer)]
-    return " ".join(text for text in said if not find_talk(text, passages)) or None
+    return " ".join(text for text in said if not _find_talk(text, passages)) or None
 
 
 def _repeats(told: str, question: str, history: Sequence[Turn]) -> bool:
