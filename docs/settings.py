@@ -151,6 +151,7 @@ def _table(rows: list[tuple[Row, str]]) -> str:
     lines = ["| setting | default | values | what it does |", "| --- | --- | --- | --- |"]
     for row, where in rows:
         text = re.sub(r"\s+", " ", row.text).replace("|", "\\|")
+        text = re.sub(r"(`[^`]*`)|<", lambda found: found[1] or "\\<", text)  # <corpus> would be taken for a tag
         lines.append(f"| {row.name}{where} | {row.default} | {row.values.replace('|', chr(92) + '|')} | {text} |")
     return "\n".join(lines) + "\n"
 
