@@ -7,7 +7,6 @@ from generator.common.language import dialog_language, languages
 from generator.dialogs.candidates import Refused
 from generator.errors import Rejected
 from generator.schema import Turn
-from taxonomy import QuestionType
 
 SLIP = "language"  # the stage of such a drop
 
@@ -34,14 +33,6 @@ def find_slip(turns: Sequence[Turn]) -> tuple[int, Rejected] | None:
         if other := find_other_language(text, dialog_language()):
             return number, Rejected(SLIP, _reason(other), text)
     return None
-
-
-def phrase(question_type: QuestionType) -> QuestionType:
-    """Return a question type with the beginnings that its questions have in the dialog's language, if any are known."""
-    language = dialog_language()
-    if language.code == "en":
-        return question_type
-    return question_type.model_copy(update={"phrasings": language.phrasings.get(question_type.name, ())})
 
 
 def _reason(other: str) -> str:

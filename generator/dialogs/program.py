@@ -14,7 +14,7 @@ import dspy
 from generator.dialogs.candidates import Unused, collect_unused
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import find_next_sentence
-from generator.dialogs.language_checks import SLIP, phrase
+from generator.dialogs.language_checks import SLIP
 from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.referring import Leaning
@@ -185,7 +185,7 @@ class DialogProgram(Program):
         passages: tuple[Passage, ...] = ()
         skipped: tuple[tuple[int, Rejected], ...] = ()
         for place, each in enumerate(question_types):  # line 2 of both, line 8 of Algorithm 2
-            question_type = asker.adapt(phrase(each), place)
+            question_type = asker.adapt(each, place)
             try:
                 if history and question_type.is_conversational:
                     turn = await self.chat.acall(history, question_type, asker)

@@ -48,7 +48,7 @@ class Asker:
 
         Small models begin as the first of them does.
         """
-        adapted = self.user.adapt(question_type)
+        adapted = self.user.adapt(localise(question_type))
         beginnings = random.Random(f"{self.seed}/phrasings/{place}").sample(adapted.phrasings, len(adapted.phrasings))
         return adapted.model_copy(update={"phrasings": tuple(beginnings)})
 
@@ -62,6 +62,14 @@ class Asker:
 
 
 PLAIN_ASKER = Asker()
+
+
+def localise(question_type: QuestionType) -> QuestionType:
+    """Return a question type with the beginnings that its questions have in the dialog's language, if any are known."""
+    language = dialog_language()
+    if language.code == "en":
+        return question_type
+    return question_type.model_copy(update={"phrasings": language.phrasings.get(question_type.name, ())})
 
 
 def make_slips(text: str, draw: random.Random) -> str:
