@@ -246,5 +246,5 @@ def help_text(command: Command, folders: Sequence[Path] = ()) -> str:
 def _defaults(command: Command) -> dict[str, str]:
     """Return the plain settings of a command with their defaults, as its file in `conf/` has them."""
     text = (CONF / f"{command.primary}.yaml").read_text(encoding="utf-8")
-    found = re.findall(r"^(\w+): (\S.*)$", text, re.MULTILINE)
-    return {name: "required" if value == "???" else value for name, value in found}
+    found = re.findall(r"^(\w+): (\S.*(?:\n +.*)*)", text, re.MULTILINE)
+    return {name: "required" if value == "???" else " ".join(value.split()) for name, value in found}

@@ -24,6 +24,11 @@ def test_the_other_commands_are_reached_by_their_names(name: str) -> None:
     assert done.code == 0 and done.out.startswith(f"python -m {module} ")
 
 
+def test_help_names_the_other_commands() -> None:
+    shown = command("--help", program=main).out.partition("corpora (corpus=)")[0]
+    assert [name for name in (*(f".{each}" for each in _COMMANDS), "judges") if name not in shown] == []
+
+
 @pytest.mark.parametrize("name", ["", *_COMMANDS, "judges", *(f"judges.{each}" for each in _OF_JUDGES)])
 def test_a_reader_that_has_gone_is_no_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()

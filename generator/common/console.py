@@ -52,8 +52,8 @@ def paced() -> Callable[[str], None]:
 
 
 def counted(items: Iterable[T], told: str) -> Iterator[T]:
-    """Yield items, and note every five seconds how many there were so far, as `told: 1200`."""
+    """Yield items, and note every five seconds how many there were, as `told: 1200 so far`."""
     tell = paced()
     for number, item in enumerate(items, start=1):
-        tell(f"{told}: {number}")
+        tell(f"{told}: {number} so far")
         yield item

@@ -140,7 +140,8 @@ def _parse(arguments: Sequence[str], program: str) -> tuple[list[str], list[Over
 
     class Parser(ArgumentParser):
         def error(self, message: str) -> NoReturn:
-            raise ConfigError(f"{message}; `{program} --help` lists the settings, `--hydra-help` Hydra's options")
+            settings = f"a setting is name=value, without dashes: `{program} --help` lists them"
+            raise ConfigError(f"{message}; {settings}, `--hydra-help` Hydra's options")
 
     parser = get_args_parser()
     parser.__class__ = Parser

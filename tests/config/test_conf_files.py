@@ -18,6 +18,7 @@ from generator.execution.ray.executor import RaySettings
 from generator.finetune import COMMAND as FINETUNE
 from generator.models.embedded import EmbeddedEndpoint
 from judges.evaluate import COMMAND as EVALUATE
+from judges.students import COMMAND as STUDENTS
 from taxonomy import load as load_taxonomy
 from tests.support.runs import command
 from tests.support.settings import composed, settings
@@ -99,6 +100,7 @@ def test_help_has_a_line_for_each_choice_and_setting() -> None:
         assert comment and re.search(rf"^  {name}\s+{re.escape(comment[1])}$", text, re.MULTILINE), (group, name)
     for name in composed().keys() - {group for group, _ in COMMAND.groups}:
         assert re.search(rf"^  {name}: \S+ +\S", text, re.MULTILINE), name
+    assert ", lm.max_tokens=128] " in help_text(STUDENTS), "a default of two lines"
 
 
 @pytest.mark.parametrize("spelt", ["--config-dir {}", "--config-dir={}", "-cd {}"])

@@ -121,7 +121,7 @@ WRONG = [
     ("=5", "=5: not a setting"),
     ("lm.model=[", "lm.model: can't be parsed"),
     ("turns=2,3", "turns: several values need -m"),
-    ("--frobnicate", "--frobnicate; `python -m generator --help`"),
+    ("--dialogs 5", "--dialogs; a setting is name=value, without dashes: `python -m generator --help`"),
     ("--cfg", "--cfg"),
     ("--resolve", "--resolve belongs to --cfg job"),
     ("-m --cfg job", "only one of"),

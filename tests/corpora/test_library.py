@@ -75,7 +75,7 @@ def test_how_far_reading_is_shows_by_time_however_few_the_documents(
             yield document
 
     Library.open("sample", "0123456789abcdef", read, tmp_path, 6, 2)
-    assert capfd.readouterr().err.splitlines() == [f"reading documents: {count}" for count in range(1, 5)]
+    assert capfd.readouterr().err.splitlines() == [f"reading documents: {count} so far" for count in range(1, 5)]
 
 
 def test_is_built_once_for_each_content_and_passage_size(tmp_path: Path) -> None:
