@@ -24,9 +24,16 @@ def drop_closings(answer: str) -> str:
 
 
 def drop_referrals(answer: str) -> str:
-    """Return an answer with a refusal without the sentences that send the user elsewhere; others as they are."""
+    """Return an answer with a refusal without the sentences that send the user elsewhere; others as they are.
+
+    One with a number tells it: “You can visit from 2 pm to 4 pm.”
+    """
     clauses, matches = _clauses(answer), dialog_language().matches
-    kept = [clause for clause in clauses if not matches("referral", clause) or _refuses(clause)]
+    kept = [
+        clause
+        for clause in clauses
+        if not matches("referral", clause) or any(map(str.isdigit, clause)) or _refuses(clause)
+    ]
     return " ".join(kept) if len(kept) < len(clauses) and any(map(_refuses, kept)) else answer
 
 

@@ -75,6 +75,19 @@ def test_a_claim_stays(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "claim",
+    [
+        "You can visit from 2 pm to 4 pm.",
+        "Call the office on 555 0100.",
+        "Visiting hours end in the evening.",
+        "Checking a bag costs extra.",
+    ],
+)
+def test_what_is_told_beside_a_refusal_sends_nobody_elsewhere(claim: str) -> None:
+    assert drop_refusals(f"I don't have information on parking. {claim}") == claim
+
+
+@pytest.mark.parametrize(
     ("code", "refused", "claimed"),
     [
         ("de", "Informationen dazu sind nicht verfügbar.", "Der Raum ist nicht verfügbar."),

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from generator.common.language import PatternName, dialog_language
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences
-from generator.common.refusals import drop_refusals, has_refusal
+from generator.common.refusals import drop_referrals, drop_refusals, has_refusal
 from generator.common.scripts import ends_in_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
@@ -191,7 +191,7 @@ def _gives_number(answer: str) -> bool:
 
 def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:
     """Return True if what isn't known has hardly a content word of the dialog: nobody asked for it."""
-    unknown = content_of(answer)
+    unknown = content_of(drop_referrals(answer))
     known = frozenset[str]().union(*map(content_of, said))
     return len(unknown) >= _LEAST_UNKNOWN and len(unknown & known) < _LEAST_ASKED * len(unknown)
 

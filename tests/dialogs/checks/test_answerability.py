@@ -18,6 +18,8 @@ QUERY = "What does a pass cost for students, and can they share it?"
         ("Students pay 12 crowns a month at the counter. I don't have information on sharing it.", "partial"),
         ("I don't have information on students, but adults pay 20 crowns a month and retired people 8.", "partial"),
         ("It costs 12 crowns, but I don't know about sharing.", "partial"),
+        ("I don't know about sharing. You can visit us from 2 pm to 4 pm and pay as a student.", "partial"),
+        ("I don't know about sharing. Please ask at the counter.", "unanswerable"),
     ],
 )
 def test_an_answer_is_partial_only_if_it_gives_a_part_and_says_what_is_missing(answer: str, label: str) -> None:

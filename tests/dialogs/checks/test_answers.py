@@ -147,6 +147,7 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("The old market was closed to make room for it.", "Why did the harbour grow?"),
         ("Ships that were too large for the river came here, which caused it.", "Why did the harbour grow?"),
         ("Both stop at the harbour, but only the tram runs at night.", "What's the difference between the two?"),
+        ("I don't have information on that. Please ask the drivers at the counter.", "Is there a bar on the tram?"),
         ("I don't know.", "How many lines are there?"),
         ("The number of lines isn't known, but the tram serves the harbour.", "How many lines are there?"),
         ("I don't know when it opened; it has 24 berths.", "What year did it open?"),
