@@ -48,6 +48,7 @@ PatternName = Literal[
     "refusal",  # a clause that says that something isn't known
     "referral",  # sends the user elsewhere, which beside a refusal claims nothing
     "closing",  # a sentence of courtesy around an answer, which claims nothing
+    "filler",  # words of an answer that tell nothing, though they look so
     "disclaimer",  # says before an answer that a machine gives it
     "asks_agent",  # asks what the agent did, as one asks a person
     "offers_help",  # as an agent does, and no user

@@ -15,7 +15,7 @@ _CLOCK = r"(?:[01]?\d|2[0-4]):[0-5]\d(?![:\d])"  # 9:30, one number
 NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])(?:(?<!:){_CLOCK}|\d+(?:[.,]\d+)*)(?=[^\W\d_]{{0,4}}\b|[{UNSPACED}])")
 # The number of a list's item: “1. ” at the start of a line, “1) ” and “(1) ” anywhere; and what may be one elsewhere.
 _ITEM = re.compile(r"^\s*\d{1,2}[.)](?=\s)|(?<!\S)\(?\d{1,2}\)(?=\s)", re.MULTILINE)
-_INNER_ITEM = re.compile(r"(?<=\s)(\d{1,2})\.(?=\s)")
+_INNER_ITEM = re.compile(r"(?<![^\s*_])(step )?(\d{1,2})(?(1)[.:]|\.)(?=[\s*_])", re.IGNORECASE)  # “**Step 1:** Ask”
 _FRACTION = re.compile(r"(?:(?<![\d.,/])(\d{1,4})[ ]?)?(?:([½¼¾⅛⅜⅝⅞⅕⅖⅗⅘])|(?<![\d/])\b([1357])/([248])\b(?![/\d]))")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # “٧:١٥” is 7:15, too
 _MAYBE_FRACTION = re.compile(r"[½¼¾⅛⅜⅝⅞⅕⅖⅗⅘/](?<!\D/)")  # much faster
@@ -109,14 +109,13 @@ def _write_date(found: re.Match[str]) -> str:
 
 def drop_item_numbers(text: str) -> str:
     """Return a text without the numbers of a list's items; those inside a line count from 1 on (“: 1. Ask 2. Pay”)."""
-    text = _ITEM.sub(" ", text)
     items = list[re.Match[str]]()
     for match in _INNER_ITEM.finditer(text):
-        if int(match[1]) == len(items) + 1:
+        if int(match[2]) == len(items) + 1:
             items.append(match)
     for item in reversed(items if len(items) > 1 else []):
         text = f"{text[: item.start()]} {text[item.end() :]}"
-    return text
+    return _ITEM.sub(" ", text)
 
 
 def other_times(time: str, half: str) -> Iterator[str]:

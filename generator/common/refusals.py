@@ -5,6 +5,7 @@ In mtRAG's human conversations all but a few unanswerable turns consist of such 
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.passages import sentences
+from generator.common.scripts import has_words
 
 
 def drop_refusals(answer: str) -> str:
@@ -13,10 +14,15 @@ def drop_refusals(answer: str) -> str:
 
 
 def drop_closings(answer: str) -> str:
-    """Return an answer without its sentences of courtesy (“I hope this helps!”) and disclaimers (“As an AI, …”)."""
+    """Return an answer without its sentences of courtesy (“I hope this helps!”) and disclaimers (“As an AI, …”).
+
+    Phrases that tell nothing (“of course”) go, too, unless there is nothing else.
+    """
     language = dialog_language()
     if disclaimer := language.pattern("disclaimer"):
         answer = disclaimer.sub("", answer)
+    if (filler := language.pattern("filler")) and has_words(told := filler.sub("", answer)):
+        answer = told
     for start, end in reversed(list(sentences(answer, language.code))):
         if language.matches("closing", answer[start:end]):
             answer = answer[:start] + answer[end:]

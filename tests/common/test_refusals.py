@@ -6,6 +6,7 @@ import pytest
 
 from generator.common.language import Languages, load_language, use_languages
 from generator.common.refusals import drop_closings, drop_refusals
+from generator.common.support import read_terms
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,27 @@ def test_a_disclaimer_claims_nothing(code: str, disclaimer: str) -> None:
     with use_languages(Languages(language, language)):
         assert drop_closings(f"{disclaimer} 12 crowns. And 20.") == " 12 crowns. And 20."
         assert drop_closings(f"12 crowns, {disclaimer}") == f"12 crowns, {disclaimer}"
+
+
+@pytest.mark.parametrize(
+    ("code", "polite", "told"),
+    [
+        ("en", "Yes, of course. It costs 12 crowns. Hope this helps!", ["costs", "12", "crowns"]),
+        ("en", "That's right: 12 crowns. If you have more questions, feel free to ask!", ["12", "crowns"]),
+        ("en", "In that case, note that it costs 12 crowns.", ["costs", "12", "crowns"]),
+        ("de", "Ja, selbstverständlich. Zum Beispiel kostet es 12 Kronen.", ["kostet", "12", "Kronen"]),
+        ("es", "Sí, por supuesto. En general cuesta 12 coronas.", ["cuesta", "12", "coronas"]),
+        ("fr", "Oui, bien sûr. Par exemple, il coûte 12 couronnes.", ["coûte", "12", "couronnes"]),
+    ],
+)
+def test_polite_phrases_need_no_support(code: str, polite: str, told: list[str]) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert [term.text for term in read_terms(drop_closings(polite))] == told
+
+
+def test_phrases_stay_where_nothing_else_is_said() -> None:
+    assert drop_closings("Of course!") == "Of course!"
 
 
 @pytest.mark.parametrize(

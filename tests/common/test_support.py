@@ -167,6 +167,9 @@ def test_the_numbers_of_a_list_are_no_numbers() -> None:
     assert [term.text for term in read_terms(text) if term.kind == "number"] == ["three", "5", "6"]
     text = "Do this: 1. Ask before 7. 2. Pay 12. Then go. 3. Sign"
     assert [term.text for term in read_terms(text)] == ["Ask", "7", "Pay", "12", "go", "Sign"]
+    for text in ("1. Ask 2. Pay 3. Sign", "**Step 1:** Ask\n**Step 2:** Pay\n**Step 3:** Sign"):
+        assert [term.text for term in read_terms(text)] == ["Ask", "Pay", "Sign"]
+    assert [term.key for term in read_terms("Zone 1: free. Zone 2: 5.")] == ["zone", "1", "free", "zone", "2", "5"]
     assert [term.text for term in read_terms("It opens on May 1. Come.") if term.kind == "number"] == ["1"]
 
 
