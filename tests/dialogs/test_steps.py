@@ -229,6 +229,10 @@ BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {
         {"answer": "Understood. Which tram do you have in mind?"},
         "answers nothing: give an answer, and don't ask back",
     ),
+    "an offer": (
+        {"answer": "Good question! Would you like to know more about the tram?"},
+        "answers nothing: give an answer, and don't ask back",
+    ),
     "repeated": ({"answer": said(LONG)[0].answer}, "repeats an earlier answer"),
     "empty": ({"answer": "…"}, "empty answer"),
     "inconsistent": (

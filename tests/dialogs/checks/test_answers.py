@@ -116,6 +116,8 @@ def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -
         ("The harbour has 24 berths, half of them new.", "What year did the harbour open?"),
         ("The harbour lies on the northern coast, near the old market.", "Why did the harbour grow?"),
         ("Both stop at the harbour.", "What's the difference between the tram and the bus?"),
+        ("Both stop at the harbour. Both are green.", "What's the difference between the tram and the bus?"),
+        ("I hope this helps! If you have more questions, feel free to ask.", WHAT),
         ("I don't know if the ferry to Orrin runs on Sundays in winter.", WHAT),
         ("There are good people to follow though that know it.", "What are good people to follow to know it?"),
         ("It's cheaper to take the tram or the bus.", "Is it cheaper to take the tram or the bus?"),
@@ -146,6 +148,8 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("Some 1500–2000 people.", "How many people took it?"),
         ("The old market was closed to make room for it.", "Why did the harbour grow?"),
         ("Ships that were too large for the river came here, which caused it.", "Why did the harbour grow?"),
+        ("Both stop at the harbour: the tram daily, the bus on Sundays.", "What's the difference between the two?"),
+        ("Both stop at the harbour. The tram is green.", "What's the difference between the two?"),
         ("Both stop at the harbour, but only the tram runs at night.", "What's the difference between the two?"),
         ("I don't have information on that. Please ask the drivers at the counter.", "Is there a bar on the tram?"),
         ("I don't know.", "How many lines are there?"),
@@ -178,6 +182,21 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
 )
 def test_a_short_answer_or_a_refusal_is_accepted(answer: str, question: str) -> None:
     assert fault(answer, question) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "gives"),
+    [
+        ("Salt water rots wood.", True),
+        ("Usually salt water, which rots the wood.", True),
+        ("Jetties of wood are renewed.", False),
+        ("They are renewed in the spring.", False),
+    ],
+)
+def test_a_reason_of_the_documents_needs_no_because(answer: str, gives: bool) -> None:
+    jetty = piece("jetty", "Jetties of wood are renewed each year, since salt water rots wood. The old one was green.")
+    found = find_answer_fault(answer, "Why are the jetties renewed so often?", [], (jetty,))
+    assert (found is None) is gives
 
 
 def test_an_empty_answer_is_refused() -> None:
