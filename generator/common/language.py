@@ -87,6 +87,7 @@ PatternName = Literal[
     "order",  # begins as an order to tell or show does
     "points",  # at what was talked about before
     "points_at_person",
+    "asks_of_it",  # begins with what it asks of “it”
     "refers",  # can't be understood without what was said
     "refers_within",  # unless the text up to there ends with a pronoun for what it names itself
     "plural",  # a noun of several

@@ -129,7 +129,7 @@ def test_the_same_question_after_a_beginning_is_a_repetition() -> None:
 
 def test_white_space_in_and_commas_around_a_question_are_removed() -> None:
     for ask in (ask_first, ask_next):
-        assert ask(Scripted(ask=[{"question": " , How old\n is it? \n"}])) == "How old is it?"
+        assert ask(Scripted(ask=[{"question": " , How old\n is the tram? \n"}])) == "How old is the tram?"
 
 
 def test_only_types_that_documents_may_lack_can_be_declined() -> None:

@@ -79,7 +79,7 @@ def test_retrieval_and_answer_see_what_was_typed_and_checks_what_was_meant() -> 
 
 def test_the_user_stands_in_the_task_of_questions_alone() -> None:
     def prompts(who: Asker) -> list[str]:
-        model = Scripted(ask=[{"question": "When is it open?"}, {"question": "Who pays?"}])
+        model = Scripted(ask=[{"question": "When is the harbour open?"}, {"question": "Who pays?"}])
         program = SingleDocumentDialog(Repetition(0.8))
         assert len(spoken(model.run(lambda: program.acall(HARBOUR, TYPES, "", "train", who)))) == 2
         return [call.prompt for call in model.calls]

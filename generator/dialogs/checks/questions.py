@@ -18,6 +18,7 @@ from generator.dialogs.checks.later_turns import (
     find_later_fault,
     list_question_words,
     points_back,
+    refers_back,
 )
 from generator.dialogs.checks.requests import find_request_fault
 from generator.dialogs.dedup import Repetition
@@ -43,6 +44,8 @@ _COPIED_RUN = 17
 # A message that tells a sentence has so many of its stems, of at least so many, and these are so many of its own: so do
 # 5 of 637 messages of mtRAG's people.
 _MOST_TOLD, _LEAST_TOLD, _MOST_TELLING = 0.6, 3, 0.75
+# Content words of a question that may be all about what “it” is.
+_FEW_NAMED = 2
 
 # Small models copy the gap that a phrasing leaves for the subject of the question.
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
@@ -204,7 +207,8 @@ def _find_form_fault(question: str, passages: Sequence[Passage], question_type: 
 def is_nameless(question: str) -> bool:
     """Return True if a first question has no content word, or a pronoun without a name before it (“this fee”, “she”).
 
-    So do 3 of people's 2,995.
+    So do 3 of people's 2,995, and two more ask of “it” or “they” with two content words at most and no name: “How long
+    does it take?”
     """
     language, named = dialog_language(), set[str]()
     points, person = language.pattern("points"), language.pattern("points_at_person")
@@ -215,7 +219,9 @@ def is_nameless(question: str) -> bool:
         named.update(content_stems(before))
         if not {*content_stems(after)[:1]} <= named:
             return True
-    return not read_terms(first)
+    terms = read_terms(question)
+    few = len(terms) <= _FEW_NAMED and all(term.kind == "word" for term in terms)
+    return not read_terms(first) or (few and language.matches("asks_of_it", question) and refers_back(question))
 
 
 def _tells(message: str, facts: Sequence[str]) -> bool:

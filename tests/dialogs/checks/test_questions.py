@@ -78,6 +78,13 @@ def test_a_question_about_something_else_is_refused() -> None:
         ("Why are some trams late, and where are these trams?", False),
         ("Why does a tram carry these things?", True),
         ("Why did she drive the tram?", True),
+        ("How long does it take?", True),
+        ("What year was it built?", True),
+        ("Are they free for children?", True),
+        ("Is it safe to take the tram?", False),
+        ("How long does it take to get a ticket?", False),
+        ("Would you say a ticket is worth it?", False),
+        ("Does it stop in Orrin?", False),
         ("What did the driver of the tram tell her friends?", False),
     ],
 )
