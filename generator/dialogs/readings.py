@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence, Set
 from itertools import combinations
-from math import log, sqrt
+from math import fsum, log, sqrt
 
 from generator.common.language import dialog_language
 from generator.common.passages import sentences
@@ -101,11 +101,12 @@ def find_readings(
     """
     all_readings = list_readings(passages)
     rarity = _rarity(all_readings)
-    weights = [sqrt(sum(map(rarity.__getitem__, reading.plain))) for reading in all_readings]
+    # `fsum`, since a set's order, and a sum's last bit with it, differs from process to process.
+    weights = [sqrt(fsum(map(rarity.__getitem__, reading.plain))) for reading in all_readings]
     likeness: dict[tuple[int, int], float] = {}
     for (i, one), (j, other) in combinations(enumerate(all_readings), 2):
         if one.passage.document_id != other.passage.document_id and _fit_together([one, other]):
-            likeness[i, j] = sum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
+            likeness[i, j] = fsum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
 
     def rank(pair: tuple[int, int]) -> tuple[bool, float]:
         one, other = (all_readings[place].title for place in pair)
