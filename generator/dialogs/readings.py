@@ -20,12 +20,9 @@ from generator.schema import Evidence, Passage, Record
 # Stems that readings share at least, and stems of a sentence that can be one.
 _SHARED, _FEWEST = 2, 4
 _ENDS = (*".!?。！？؟।۔",)
-# A number, or a word in capitals that no sentence begins with.
-_NAME = re.compile(
-    r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice)\b)|"
-    r"\b\w*\d\w*|(?<!^)(?<![.!?:*_#-] )\b[^\W\d_a-z][^\W_]*"
-)
-_NUMBER = re.compile(r"\b\w*\d\w*")
+_NUMBER, _DIGITS = re.compile(r"\b\w*\d\w*"), re.compile(r"\d+")
+_NUMBER_WORD = re.compile(r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice)\b", re.I)
+_INSIDE = re.compile(r"(?<!^)(?<![.!?:*_#-] )\b[^\W\d_][^\W_]*")  # a word that no sentence begins with
 
 
 class Reading(Record):
@@ -74,7 +71,7 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
             sentence = passage.text[start:end].strip()
             if not sentence.endswith(_ENDS) or "|" in sentence:
                 continue
-            named = topic_stems(" ".join((_NAME if dialog_language().capitals else _NUMBER).findall(sentence)))
+            named = topic_stems(" ".join(_find_names(sentence)))
             stems = topic_stems(sentence)
             if len(stems - named) >= _FEWEST:
                 # Of “9.4” both digits are stems, and “9.9” is another number.
@@ -83,6 +80,16 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
                 kept = {"title": title, "stems": stems | title, "plain": stems - named, "names": names}
                 found.append(Reading(passage=passage, start=start, end=end, around=around, **kept))
     return found
+
+
+def _find_names(sentence: str) -> list[str]:
+    """Return the numbers of a sentence, and where capitals show names, its words in capitals."""
+    language = dialog_language()
+    names = (_NUMBER if language.spaced else _DIGITS).findall(sentence)
+    if language.capitals:
+        names += _NUMBER_WORD.findall(sentence)
+        names += (word for word in _INSIDE.findall(sentence) if word[0].isupper())
+    return names
 
 
 def find_readings(
@@ -133,8 +140,14 @@ def find_readings(
 
 
 def own_stems(readings: Sequence[Reading]) -> list[set[str]]:
-    """Return for each reading the stems that it alone has, in sentence or title, and no other passage."""
-    return [set(one.stems).difference(*(other.around for other in readings if other is not one)) for one in readings]
+    """Return for each reading the stems that it alone has: in sentence or title, and no other passage, or in its title,
+    and no other reading. Of two pools with a garden, the Garden Pool can be told by its name.
+    """
+    others = [[other for other in readings if other is not one] for one in readings]
+    return [
+        set(one.stems).difference(*(other.around for other in rest)) | one.title.difference(*(o.stems for o in rest))
+        for one, rest in zip(readings, others, strict=True)
+    ]
 
 
 def _fit_together(readings: Sequence[Reading]) -> bool:

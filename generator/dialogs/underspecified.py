@@ -11,6 +11,8 @@ from dataclasses import replace
 
 import dspy
 
+from generator.common.language import dialog_language
+from generator.common.scripts import has_question_mark
 from generator.common.support import read_terms
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
 from generator.dialogs.checks.answers import find_voice_fault
@@ -239,7 +241,10 @@ def _named(answer: str, readings: Sequence[Reading]) -> Iterator[bool]:
 
 
 def _asks_back(answer: str, _: Sequence[Reading]) -> str | None:
-    return None if find_request(answer) else "doesn't ask which one is meant"
+    # Without patterns of the dialog's language, whatever asks is taken for a question back.
+    known = dialog_language().pattern("asks_back") is not None
+    asks = find_request(answer) if known else has_question_mark(answer)
+    return None if asks else "doesn't ask which one is meant"
 
 
 def _names_readings(answer: str, readings: Sequence[Reading]) -> str | None:

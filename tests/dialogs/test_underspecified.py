@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
@@ -110,6 +111,42 @@ def test_a_document_without_a_like_one_gives_no_turn() -> None:
     draft = write(Scripted(), Shelf([[MILL, POOL], [MILL]]), [unclear()], MILL)
     assert draft.end
     assert draft.end.reason.startswith("no second reading")
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("ru", "Печать страницы стоит {} копеек в автомате."),
+        ("el", "Η εκτύπωση μιας σελίδας κοστίζει {} λεπτά."),
+        ("ar", "تكلف طباعة صفحة بالأبيض والأسود {} قروش."),
+        ("fr", "Une page imprimée coûte {} centimes à l’étage."),
+        ("zh", "在大厅打印黑白页面每页收费{}分。"),
+        ("ja", "白黒印刷は{}円で、窓口で支払います。"),
+    ],
+)
+def test_readings_are_found_in_any_script(code: str, told: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        readings = find_readings([piece(name, told.format(n)) for name, n in (("北门", 10), ("港口", 12))], 3)
+    assert [reading.passage.document_id for reading in readings] == ["北门", "港口"]
+
+
+def test_a_language_without_patterns_for_asking_back_takes_a_question_for_it() -> None:
+    russian, told = load_language("ru"), "Утерянный сезонный билет заменяют в кассе за {} крон."
+    ferry, pool = (piece(name, told.format(price)) for name, price in (("паром", 12), ("бассейн", 9)))
+    model = Scripted(
+        ask=[{"question": "Сколько стоит заменить утерянный сезонный билет?"}],
+        answer=[{"answer": "Есть паром и бассейн."}, {"answer": "Есть паром и бассейн. Что вы имеете в виду?"}],
+    )
+    with use_languages(Languages(russian, russian)):
+        (turn,) = write(model, Shelf([[ferry, pool], [], [ferry, pool]]), [unclear("hedge-over-list")], ferry).turns
+    assert turn.answer.endswith("?")
+
+
+def test_a_reading_is_told_by_a_name_whose_words_stand_in_other_passages() -> None:
+    told = "It has a garden. The water of the main basin is kept at {} degrees."
+    alike = [piece(name, told.format(warmth)) for name, warmth in (("garden pool", 24), ("lido pool", 28))]
+    assert [own & {"garden", "lido"} for own in own_stems(find_readings(alike, 3))] == [{"garden"}, {"lido"}]
 
 
 # Each fact is told three times alike, so that the order of its words decides between facts by the last bit of a sum.
