@@ -77,6 +77,8 @@ class ModelJudge(NamedJudge, dspy.Module):
         """Judge one turn; see `generator.schema.Judge`."""
         if (verdict := self.judge_without_model(passages, turn)) is not None:
             return verdict
+        if "response" in self.signature.input_fields and not turn.answer.strip():
+            return self.verdict(UNJUDGED, "empty response")  # a prompt shows none, and a model rates something else
         try:
             return await self.judge_with_model(passages, history, turn)
         except Rejected as failure:

@@ -85,6 +85,15 @@ def test_a_label_is_the_models_with_its_reasons_before_it(made: type[ModelJudge]
     assert (call.turn, call.profile) == (2, "sampled")
 
 
+@pytest.mark.parametrize("made", [each for each in JUDGES if "response" in each.signature.input_fields])
+@pytest.mark.parametrize("answer", ["", " \n"])
+def test_an_empty_response_is_unjudged_and_no_model_is_asked(made: type[ModelJudge], answer: str) -> None:
+    model = Scripted(judge=[])
+    verdict = judge(made, model, (FIRST, SAID[1].model_copy(update={"answer": answer})))
+    assert (verdict.label, verdict.score, verdict.explanation) == ("unjudged", None, "empty response")
+    assert not model.of("judge")
+
+
 @pytest.mark.parametrize("made", RATING)
 @pytest.mark.parametrize("score", [1, 10])
 def test_a_rating_is_a_score_with_its_reasons_before_it(made: type[ModelJudge], score: int) -> None:
