@@ -46,6 +46,7 @@ def read_completion(body: bytes, model: str) -> ChatReply:
     """Return the reply of a chat completion by `model`. Only the message is required."""
     completion = json.loads(body)
     choice = completion["choices"][0]
+    message = choice["message"]
     usage = completion.get("usage") or {}
     details = usage.get("prompt_tokens_details") or {}
     prompt, cached, written = (
@@ -53,7 +54,7 @@ def read_completion(body: bytes, model: str) -> ChatReply:
         for tokens in (usage.get("prompt_tokens"), details.get("cached_tokens"), usage.get("completion_tokens"))
     )
     return ChatReply(
-        text=_text_of(choice["message"].get("content")),
+        text=_text_of(message.get("content") or message.get("refusal")),  # in which OpenAI's models decline
         finish_reason=choice.get("finish_reason") or "stop",
         model=completion.get("model") or model,
         usage=Usage(calls=1, prompt=prompt, cached=min(prompt, cached), completion=written),

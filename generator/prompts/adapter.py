@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 from generator.common.language import IN_ENGLISH, Languages
 from generator.prompts.replies import (
     CUT_OFF,
+    FILTERED,
     SPOKEN,
     SignatureType,
     bound_of,
@@ -58,6 +59,8 @@ TEXT = "text"
 AGREED = "All right. What do you want to know?"
 _CONTEXT = (Documents, Conversation)
 _UNUSABLE = "unusable"  # input of a repair: the reply that can't be used
+# What ended a reply before its end, by the server's `finish_reason`.
+_ENDED = {"length": CUT_OFF, "content_filter": FILTERED}
 _QUOTED = 1000  # characters of a reply that is cut off
 
 
@@ -204,8 +207,9 @@ class SharedPrefixAdapter(dspy.Adapter):
                 return check_evidence(signature, text, self.parse(signature, text), shown)
             except AdapterParseError as error:
                 reason = error.args[0].partition("\n")[0]
-                if output["finish_reason"] == "length" and CUT_OFF not in reason:
-                    raise unusable(signature, text, f"{reason}; {CUT_OFF}") from None
+                ended = _ENDED.get(output["finish_reason"])
+                if ended and ended not in reason:
+                    raise unusable(signature, text, f"{reason}; {ended}") from None
                 raise
 
         try:

@@ -12,7 +12,7 @@ from dspy.utils import exceptions as lm_errors
 
 from generator.errors import ModelError, Rejected
 from generator.models.lm import ChatReply, LanguageModel, Profile
-from generator.prompts.replies import CUT_OFF, EMPTY
+from generator.prompts.replies import CUT_OFF, EMPTY, FILTERED
 from generator.schema import Message
 
 # Our own check finds most such prompts; lm.context is set by hand, and many servers don't say theirs.
@@ -112,8 +112,10 @@ def _mapped_errors(stage: str) -> Iterator[None]:
     except lm_errors.AdapterParseError as error:
         problem = error.args[0].partition("\n")[0]
         reason = "empty reply" if EMPTY in problem else "unusable reply"
-        if CUT_OFF in problem:
-            reason += ", cut off: a higher lm.max_tokens may help"
+        if FILTERED in problem:
+            reason += f", {FILTERED}"
+        elif CUT_OFF in problem:
+            reason += ", cut off (a higher lm.max_tokens may help)"
         raise Rejected(stage, reason, f"{error.lm_response}\nThe reason: {problem}") from error
     except lm_errors.LMUnexpectedError as error:  # DSPy's, around the journal's error or a bug of ours
         raise (error.__cause__ or error) from None

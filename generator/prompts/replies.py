@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 EVIDENCE = "evidence"
 CUT_OFF = "it has no end"
+FILTERED = "the server's content filter stopped it"
 EMPTY = "the reply is empty"
 # Outputs that hold what users and agents say, and keys of the records in a list that do.
 SPOKEN = ("question", "answer", "turns")

@@ -9,6 +9,7 @@ from generator.errors import Rejected
 from generator.execution.store import Outcome
 from generator.models.lm import ChatReply, Clients, LanguageModel
 from generator.prompts.calls import chat
+from generator.prompts.replies import FILTERED
 from generator.schema import Context, Dialog, Turn, Verdict
 from judges.base import SCORED, UNJUDGED
 from judges.benchmarks.base import Benchmark, RatedBenchmark, golden_item
@@ -95,6 +96,8 @@ class Evaluator:
                     reply = await chat(lm, self.benchmark.chat(item, turn, earlier), "respond", turn.turn)
                 except Rejected as failure:
                     missing[turn.turn] = f"{NO_ANSWER}: {failure.reason}\n{failure.text}".strip()
+            if reply is not None and reply.finish_reason == "content_filter":  # its beginning is no answer either
+                missing[turn.turn], reply = f"{NO_ANSWER}: {FILTERED}", None
             text = reply.text.strip() if reply else ""
             cut = reply is not None and reply.finish_reason == "length"
             answers[turn.turn] = turn.model_copy(update={"answer": text, "truncated": cut})

@@ -313,6 +313,15 @@ def test_replies_that_are_cut_off_are_repaired_or_dropped_without_noise(tmp_path
     assert "WARNING" not in ended.err and "Traceback" not in ended.err
 
 
+@pytest.mark.parametrize("content", [None, '{"question": "How lo'])
+def test_a_reply_that_a_content_filter_stops_names_the_filter(content: str | None, site: Site) -> None:
+    reply = {"choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "content_filter"}]}
+    with OpenAIServer(faults=lambda *_: fake.plain(json.dumps(reply))) as server:
+        ended = site.run(server, "dialogs=1", "max_attempts=2")
+    assert ended.code == 1 and "content filter" in ended.error
+    assert all("content filter" in drop["reason"] and "max_tokens" not in drop["reason"] for drop in site.drops())
+
+
 def test_a_reply_without_room_after_its_thoughts_names_the_setting(site: Site) -> None:
     message = {"role": "assistant", "content": None, "reasoning_content": "Okay, the user wants"}
     reply = {"choices": [{"message": message, "finish_reason": "length"}]}

@@ -169,6 +169,12 @@ def test_a_message_in_parts_is_their_text() -> None:
         assert chat(server.endpoint()).text == "Hello."
 
 
+def test_a_refusal_in_a_field_of_its_own_is_the_reply() -> None:
+    body = json.dumps({"choices": [{"message": {"content": None, "refusal": "I can't help with that."}}]})
+    with OpenAIServer(faults=[fake.plain(body)]) as server:
+        assert chat(server.endpoint()).text == "I can't help with that."
+
+
 @pytest.mark.parametrize(
     ("text", "reply"),
     [

@@ -153,6 +153,18 @@ def test_a_judge_is_not_asked_about_an_answer_that_did_not_come(site: Evaluating
     assert scores["without_answer"] == scores["unjudged"] == 2
 
 
+def test_what_a_content_filter_leaves_of_an_answer_is_no_answer(site: Evaluating, openai_server: OpenAIServer) -> None:
+    openai_server.responder = lambda body: "[[9]]" if judges(body) else "Yes."
+    beginning = {"message": {"role": "assistant", "content": "It is about"}, "finish_reason": "content_filter"}
+    filtered = fake.plain(json.dumps({"choices": [beginning]}))
+    openai_server.faults = lambda _, body: filtered if len(body["messages"]) == 5 else None
+    done = site.run(openai_server)
+    assert done.code == 0 and "2 of 6 answers lack a score: no answer: the server's content filter" in done.err
+    scores = site.scores()
+    assert scores["without_answer"] == scores["unjudged"] == 2
+    assert not any("It is about" in prompt(body) for body in openai_server.bodies if judges(body))
+
+
 def test_nothing_judged_is_exit_code_1(site: Evaluating, openai_server: OpenAIServer) -> None:
     openai_server.responder = lambda body: "?" if judges(body) else "Yes."
     done = site.run(openai_server)
