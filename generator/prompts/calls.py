@@ -122,7 +122,14 @@ def _mapped_errors(stage: str) -> Iterator[None]:
     except _ENDPOINT_ERRORS as error:
         raise ModelError(_first_line(error)) from error
     except lm_errors.LMError as error:
-        raise Rejected("model", type(error).__name__.removeprefix("LM"), _first_line(error)) from error
+        raise Rejected("model", _why_failed(error), _first_line(error)) from error
+
+
+def _why_failed(error: lm_errors.LMError) -> str:
+    """Return why a call failed in a few words, which are the same for all calls that fail alike."""
+    if error.status:
+        return f"the server answers HTTP {error.status}"
+    return "no reply in time" if isinstance(error, lm_errors.LMTimeoutError) else "no complete reply"
 
 
 def _first_line(error: lm_errors.LMError) -> str:

@@ -157,7 +157,7 @@ def test_a_call_that_always_fails_is_dropped_and_the_run_ends(site: Site) -> Non
         assert len(server.bodies) == calls, "a failed call is not repeated"
     site.check_ledger()
     lost = [drop for drop in site.drops() if drop["stage"] == "model"]
-    assert {drop["reason"] for drop in lost} == {"ServerError"}
+    assert {drop["reason"] for drop in lost} == {"the server answers HTTP 500"}
     assert all("HTTP 500" in drop["text"] for drop in lost)
     assert site.summary()["attempted"] == 12
     assert site.summary()["unjudged_pairs"] > 0, "where the judge's call failed, the pair says so"

@@ -404,13 +404,13 @@ def test_calls_that_fail_leave_turns_unjudged_and_say_why(place: Judging) -> Non
         write_dialogs(place.input, dialog("a"), dialog("b", seed=2))
         done = place.run(server)
     assert done.code == 0
-    assert re.search("test-model: unjudged turns: 2 of 4.* ServerError", done.err)
+    assert re.search("test-model: unjudged turns: 2 of 4.* HTTP 500", done.err)
     assert [[turn[0]["label"] == "unjudged" for turn in turns] for turns in place.verdicts()] == [
         [False, False],
         [True, True],
     ]
     (figures,) = place.summary()["judges"]
-    assert figures["unjudged"] == {"ServerError": 2}
+    assert figures["unjudged"] == {"the server answers HTTP 500": 2}
     assert figures["all"]["labels"]["unjudged"] == 2
 
 

@@ -38,12 +38,13 @@ def test_an_endpoint_that_can_not_be_used_stops_the_run_in_one_line(error: Excep
     [
         (lm15.ContextLengthError("about 9 tokens"), "context", "the next prompt does not fit lm.context"),
         (lm15.ContextLengthError("HTTP 400: too long", status=400), "context", TOO_LONG),
-        (lm15.InvalidRequestError("HTTP 400: no", status=400), "model", "InvalidRequestError"),
-        (lm15.RateLimitError("HTTP 429: slow down", status=429), "model", "RateLimitError"),
-        (lm15.ServerError("HTTP 500: oops", status=500), "model", "ServerError"),
-        (lm15.TimeoutError("no answer within 60 s"), "model", "TimeoutError"),
+        (lm15.InvalidRequestError("HTTP 400: no", status=400), "model", "the server answers HTTP 400"),
+        (lm15.RateLimitError("HTTP 429: slow down", status=429), "model", "the server answers HTTP 429"),
+        (lm15.ServerError("HTTP 500: oops", status=500), "model", "the server answers HTTP 500"),
+        (lm15.TimeoutError("no answer within 60 s"), "model", "no reply in time"),
+        (lm15.ServerError("connection reset"), "model", "no complete reply"),
     ],
-    ids=["context", "server's context", "400", "429", "500", "timeout"],
+    ids=["context", "server's context", "400", "429", "500", "timeout", "half a reply"],
 )
 def test_a_request_that_fails_loses_its_turn_only(error: Exception, stage: str, reason: str) -> None:
     with pytest.raises(Rejected) as caught:
