@@ -43,8 +43,11 @@ def find_later_fault(
         return None
     if _is_remark(question):
         return "is courtesy alone"
-    narrows, queries = question_type.part_taken_up == "question", [turn.query for turn in history]
-    if any(_is_same(question, query, before, narrows) for before, query in pairwise(["", *queries])):
+    corrects, queries = question_type.part_taken_up == "question", [turn.query for turn in history]
+    if any(_is_same(question, query, before, not corrects) for before, query in pairwise(["", *queries])):
+        return REPEATS
+    # Of several things, one may have been meant.
+    if corrects and not language.matches("asks_twice", queries[-1]) and _is_same(question, queries[-1], "", True, 1):
         return REPEATS
     last = next((turn for turn in reversed(history) if turn.answerability != "conversational"), history[-1])
     content, known = content_of(question), _known_stems(documents, history, focus)
@@ -88,16 +91,16 @@ def _is_remark(message: str) -> bool:
     return not asks(message) and (polite or language.matches("closing", message))
 
 
-def _is_same(question: str, earlier: str, before: str, narrows: bool) -> bool:
+def _is_same(question: str, earlier: str, before: str, parts: bool, least: int = 2) -> bool:
     """Return true if a question asks nothing that an earlier one didn't.
 
     Both have the same question words, unless the new one has none at all (“What about the fee?”), and refer to the same
-    things; the new one's content is that of the earlier, or a part of at least two words. Or it only names what the
-    earlier one referred to: “When is it open?” – “When is the museum open?”
+    things; the new one's content is that of the earlier, or a part of it. Or it only names what the earlier one
+    referred to: “When is it open?” – “When is the museum open?”
 
     Args:
         before: the question before the earlier one, which has such a name.
-        narrows: a part of the earlier question is a new one: “No, I meant the fee of the repair.”
+        parts: a part of the earlier question of `least` words is nothing new.
     """
     language = dialog_language()
     opener = language.pattern("opener")
@@ -109,7 +112,7 @@ def _is_same(question: str, earlier: str, before: str, narrows: bool) -> bool:
     if referred and not refers and asking == asked and theirs:
         return theirs < mine <= theirs | content_of(before)
     open_ended = bool(new) and not asking and not language.begins_with("auxiliary", question)
-    part = len(mine) >= 2 and mine < theirs and not narrows
+    part = parts and len(mine) >= least and mine < theirs
     return (mine == theirs or part) and bool(mine) and refers == referred and (asking == asked or open_ended)
 
 

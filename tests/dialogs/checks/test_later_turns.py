@@ -196,6 +196,21 @@ def test_a_question_about_a_part_is_a_repetition_unless_it_corrects() -> None:
     assert fault("No, I meant the ferry to Orrin.", "correction", trip) is None
 
 
+@pytest.mark.parametrize(
+    ("question", "corrects"),
+    [
+        ("No, I meant the repair.", False),
+        ("Sorry, I was asking about the cost of the repair.", False),
+        ("No, I meant when the repair is due.", True),
+        ("No, I meant the towing.", True),
+        ("No, I meant its cost.", True),
+    ],
+)
+def test_a_correction_means_something_else_than_was_asked(question: str, corrects: bool) -> None:
+    towing = (*said(("Who tows my car?", "A garage does the towing.")), *REPAIR)
+    assert fault(question, "correction", towing) == (None if corrects else REPEATS)
+
+
 def test_a_question_leaves_the_subject_unless_that_was_planned() -> None:
     assert fault("Why is the lamp of the router red?", "follow-up") == LEAVES
     assert fault("Why is the lamp of the router red?", "follow-up", focus=ROUTER.text) is None
