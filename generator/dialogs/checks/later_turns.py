@@ -66,7 +66,8 @@ def find_later_fault(
             return fault
     if languages().differ:  # what the documents tell has other words
         return None
-    leaves = len(content) >= 2 and content.isdisjoint(known) and asks(question) and not points_back(question)
+    names = len(content) >= 2 and len(read_terms(question)) >= 2  # “How many of us can come at once?” doesn't
+    leaves = names and content.isdisjoint(known) and asks(question) and not points_back(question)
     return LEAVES if leaves and not question_type.stands_alone else None
 
 

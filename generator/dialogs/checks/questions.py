@@ -158,7 +158,7 @@ def find_fault(
         return fault
     sources = [*(p.titled for p in documents.passages), *said_in(history), focus]
     strange = shares_nothing(question, sources)
-    if strange and not (history and (len(content_of(question)) < LEAST_SAID or points_back(question))):
+    if strange and not (history and (len(read_terms(question)) < LEAST_SAID or points_back(question))):
         return OFF_SUBJECT
     if copies_documents(question, documents.passages):
         return COPIED

@@ -211,6 +211,11 @@ def test_a_correction_means_something_else_than_was_asked(question: str, correct
     assert fault(question, "correction", towing) == (None if corrects else REPEATS)
 
 
+def test_a_question_that_names_hardly_anything_stays_in_its_dialog() -> None:
+    for question in ("How many of us can come at once?", "What else should we do without help?"):
+        assert find_fault(question, DOCUMENTS, HISTORY, KINDS["follow-up"], Repetition(0.8)) is None
+
+
 def test_a_question_leaves_the_subject_unless_that_was_planned() -> None:
     assert fault("Why is the lamp of the router red?", "follow-up") == LEAVES
     assert fault("Why is the lamp of the router red?", "follow-up", focus=ROUTER.text) is None
