@@ -134,9 +134,34 @@ def find_readings(
                 and _fit_together([*chosen, all_readings[n]])
             ):
                 chosen.append(all_readings[n])
-        if sum(bool(own & spoken) for own in own_stems(chosen)) != 1:
+        if not names_one(chosen, spoken):
             return chosen
     return []
+
+
+def names_one(readings: Sequence[Reading], spoken: Set[str]) -> bool:
+    """Return True if what was said, as stems, names exactly one of the readings, so that this one is meant."""
+    return sum(bool(own & spoken) for own in own_stems(readings)) == 1
+
+
+def list_meant(question: Set[str], shared: Set[str], passages: Sequence[Passage]) -> list[Reading]:
+    """Return the readings of a question in the passages that a search for it found, in their order; one a document.
+
+    They tell what it was written for, and each has all words of the question that any has: a family's ticket isn't
+    meant by “What does an adult's cost?”.
+
+    Args:
+        question: the stems of the question.
+        shared: the plain stems that the readings share for which it was written.
+    """
+    alike = [reading for reading in list_readings(passages) if shared <= reading.plain]
+    asked = question & frozenset[str]().union(*(reading.stems for reading in alike))
+    meant: list[Reading] = []
+    for reading in alike:
+        elsewhere = reading.passage.document_id not in {other.passage.document_id for other in meant}
+        if asked <= reading.stems and elsewhere and (not meant or _fit_together([*meant, reading])):
+            meant.append(reading)
+    return meant
 
 
 def own_stems(readings: Sequence[Reading]) -> list[set[str]]:

@@ -23,7 +23,15 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.language_checks import check_language
 from generator.dialogs.program import TurnTask
 from generator.dialogs.query import search
-from generator.dialogs.readings import Reading, find_readings, list_readings, own_stems, spell
+from generator.dialogs.readings import (
+    Reading,
+    find_readings,
+    list_meant,
+    list_readings,
+    names_one,
+    own_stems,
+    spell,
+)
 from generator.dialogs.steps import Asked, answering
 from generator.errors import Rejected
 from generator.prompts.calls import call
@@ -150,20 +158,19 @@ class Underspecified(dspy.Module):
 
     async def _search_readings(self, task: TurnTask) -> list[Reading]:
         """Return readings near what a first question is to touch on, or near the last answer."""
-        source, document, spoken, near = task.source, None, frozenset[str](), task.focus
+        source, document, near = task.source, None, task.focus
         if task.history:
             last = task.history[-1]
             near = f"{last.retrieval_query or last.query} {last.answer}"
-            spoken = topic_stems(f"{last.query} {last.answer}")
         elif isinstance(source, Passage):
             document, near = source.document_id, f"{source.title} {task.focus or source.text[:300]}"
         found = [scored.passage for scored in await self.retriever.search(near, _WIDER * self.k, task.split)]
         if document:
             found += [s.passage for s in await self.retriever.search(near, self.k, task.split, document)]
-        unclear = (turn for turn in task.history if turn.answerability == "underspecified")
-        used = {span.passage_id for turn in unclear for span in turn.evidence}
+        used = _list_used(task)
         candidates = {passage.id: passage for passage in (*found, *task.passages) if passage.id not in used}
-        readings = await asyncio.to_thread(find_readings, list(candidates.values()), _READINGS, spoken, document)
+        passages, spoken = list(candidates.values()), _list_spoken(task)
+        readings = await asyncio.to_thread(find_readings, passages, _READINGS, spoken, document)
         if readings:
             return readings
         raise Rejected("ask", "no second reading: no other document tells the like", near)
@@ -171,6 +178,7 @@ class Underspecified(dspy.Module):
     async def _ask(self, task: TurnTask, readings: Sequence[Reading]) -> _Unclear:
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
+        used, spoken = _list_used(task), _list_spoken(task)
 
         async def draw(attempt: Attempt) -> _Unclear:
             prediction = await call(
@@ -188,7 +196,10 @@ class Underspecified(dspy.Module):
             check_language(question)
             stems = topic_stems(question)
             hits, new = await search(self.retriever, question, self.k, task.split, task.passages)
-            found = [reading for reading in readings if reading.passage.id in {hit.passage_id for hit in hits}]
+            by_id = {passage.id: passage for passage in (*task.passages, *new)}
+            ids = {hit.passage_id: None for hit in hits if hit.passage_id not in used}
+            first = [name for name in (reading.passage.id for reading in readings) if name in ids]
+            found = list_meant(stems, shared, [by_id[name] for name in dict.fromkeys([*first, *ids])])
             focus = " ".join(reading.text for reading in readings)
             fault = find_fault(question, task.documents, task.history, task.question_type, self.repetition, focus)
             if fault is None and stems & apart:
@@ -196,7 +207,9 @@ class Underspecified(dspy.Module):
             if fault is None and not stems & shared:
                 fault = "names nothing that the readings share"
             if fault is None and len(found) < 2:
-                fault = "has one reading: a search for it doesn't find the others"
+                fault = "has one reading: a search for it finds no second thing that all of it fits"
+            if fault is None and names_one(found, spoken):
+                fault = "has one reading: the User just spoke of it"
             if fault is not None:
                 raise Refused("ask", fault, question)
             return question, hits, new, found
@@ -233,6 +246,17 @@ class Underspecified(dspy.Module):
             return text
 
         return await draw_best(1, stage, task.number, draw)
+
+
+def _list_spoken(task: TurnTask) -> frozenset[str]:
+    """Return the stems of what was said last."""
+    return frozenset().union(*(topic_stems(f"{turn.query} {turn.answer}") for turn in task.history[-1:]))
+
+
+def _list_used(task: TurnTask) -> set[str]:
+    """Return the ids of passages that are readings of an earlier question."""
+    unclear = (turn for turn in task.history if turn.answerability == "underspecified")
+    return {span.passage_id for turn in unclear for span in turn.evidence}
 
 
 def _named(answer: str, readings: Sequence[Reading]) -> Iterator[bool]:

@@ -255,6 +255,35 @@ def test_of_many_things_alike_the_answer_takes_up_those_that_the_question_finds(
     assert {span.passage_id for span in turn.evidence} == {passage.id for passage in alike[-2:]}
 
 
+def test_things_alike_that_the_question_finds_are_its_readings_whether_they_were_shown_or_not() -> None:
+    mill, barn = (
+        piece(at, f"A lost season ticket is replaced for {n} crowns.") for at, n in (("mill", 5), ("barn", 6))
+    )
+    told = "At the mill it costs 5 crowns, at the barn 6. Which one do you mean?"
+    found = Shelf([[FERRY, POOL], [FERRY], [mill, barn]])
+    (turn,) = write(Scripted(ask=[QUESTION], answer=[{"answer": told}]), found, [unclear()]).turns
+    assert {span.passage_id for span in turn.evidence} == {mill.id, barn.id}
+
+
+def test_what_lacks_a_word_of_the_question_that_another_has_is_no_reading_of_it() -> None:
+    rink = piece("rink", "A lost day ticket is replaced for ten crowns there.")
+    draft = write(
+        Scripted(ask=[QUESTION] * 3), Shelf([[FERRY, POOL, rink], [FERRY], *[[FERRY, rink]] * 3]), [unclear()]
+    )
+    assert draft.end and draft.end.reason == "has one reading"
+
+
+def test_what_the_user_just_spoke_of_is_meant_however_many_are_alike() -> None:
+    mill, *others = (piece(f"{n}th mill", f"A lost season ticket is replaced for {n} crowns.") for n in range(20, 30))
+    model = Scripted(
+        ask=[{"question": "When did the 20th mill open?", "consistent": True}, *[QUESTION] * 3],
+        answer=[{"consistent": True}],
+    )
+    found = Shelf([[mill], others, *[[others[0], mill]] * 3])
+    draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], mill)
+    assert [why.reason for _, why in draft.skipped] == ["has one reading"]
+
+
 @pytest.mark.parametrize(
     ("form", "wrong", "right"),
     [
