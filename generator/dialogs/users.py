@@ -57,7 +57,8 @@ class Asker:
         if "typos" in self.user.typing:
             text = make_slips(text, random.Random(f"{self.seed}/typos/{turn}"))
         if "lower-case" in self.user.typing:
-            text = _LAST_MARK.sub("", text.lower().replace("¿", ""))
+            # “İ” in small letters is an “i” and a dot of its own, which nobody types.
+            text = _LAST_MARK.sub("", text.lower().replace("i\u0307", "i").replace("¿", ""))
         return text
 
 

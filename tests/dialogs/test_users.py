@@ -55,6 +55,7 @@ def test_small_letters_leave_out_the_last_question_mark() -> None:
     assert asker("lower-case").type_out("Is BM25 used? Why?", 2) == "is bm25 used? why"
     assert asker("lower-case").type_out("Πόσο κοστίζει η κάρτα;", 2) == "πόσο κοστίζει η κάρτα"
     assert asker("lower-case").type_out("¿Qué es? Y el museo, ¿cuándo abre?", 2) == "qué es? y el museo, cuándo abre"
+    assert asker("lower-case").type_out("İzmir'de ne var?", 2) == "izmir'de ne var", "without a dot that stands alone"
     assert asker().type_out(QUESTION, 1) == QUESTION
 
 
@@ -75,6 +76,15 @@ def test_retrieval_and_answer_see_what_was_typed_and_checks_what_was_meant() -> 
     assert typed[0] not in (asked[0], asked[0].lower()) and not typed[0].endswith("?")
     assert [query for query, _, _ in shelf.asked] == typed
     assert f":\n{typed[1]}\n" in task(model.prompts("answer")[1]) and f"User: {typed[0]}\n" in model.prompts("ask")[2]
+
+
+def test_a_question_copied_with_its_slips_is_a_repetition() -> None:
+    """The model that asks sees earlier questions as they were typed."""
+    first, who = "When did the harbour open its doors?", asker("typos", "lower-case")
+    copied = who.type_out(first, 1)
+    model = Scripted(ask=[{"question": text} for text in (first, copied, "Who built its pier?")])
+    draft = model.run(lambda: SingleDocumentDialog(Repetition(0.8)).acall(HARBOUR, TYPES, "", "train", who))
+    assert copied != first.lower() and [turn.meant for turn in draft.turns] == [first, "Who built its pier?"]
 
 
 def test_the_user_stands_in_the_task_of_questions_alone() -> None:

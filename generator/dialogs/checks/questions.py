@@ -166,9 +166,9 @@ def find_fault(
     *_, (start, end) = sentences(question)
     if any(_tells(text, facts) for text in (question, question[start:end])):
         return "tells what it should ask for"
-    # What earlier questions meant, since slips would hide a repetition.
+    # What earlier questions meant, since slips would hide a repetition; and as the model saw them, which it may copy.
+    earlier, rest = [text for t in history for text in (t.meant, t.query)], _cut_beginning(question, question_type)
     history = [t.model_copy(update={"query": t.meant}) for t in history]
-    earlier, rest = [turn.query for turn in history], _cut_beginning(question, question_type)
     if any(repetition.find(text, earlier) is not None for text in (question, rest)):
         return REPEATS
     if _asks_twice(question):
