@@ -229,6 +229,15 @@ def test_of_a_task_the_last_turn_is_counted(tmp_path: Path) -> None:
     assert read["multi-turn types, of later turns: follow-up"] == ["1.0"]
 
 
+def test_slips_hide_no_repeated_question(tmp_path: Path) -> None:
+    """A question is compared as it was meant, as `dedup=minhash` does."""
+    slips = ("wehn does the old hsrbour open", "when dies the odl harbour opne")
+    turns = [make_turn(1, query=typed, clean_query="When does the old harbour open?") for typed in slips]
+    sets = [make_dialog(turn, id=turn.query[:5]) for turn in turns]
+    read = figures(write_dialogs(tmp_path / "dialogs.jsonl", *sets))
+    assert read["variety: questions that repeat one of the set"] == ["0.5"]
+
+
 def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) -> None:
     one = write_dialogs(tmp_path / "one.jsonl", HARBOUR)
     other = write_dialogs(tmp_path / "other.jsonl", FERRY, HARBOUR)

@@ -47,7 +47,7 @@ class VarietyTally:
                 tokens = words(text)
                 for counter in ngrams:
                     counter.add(tokens)
-        self._asked.add([turn.query for turn in dialog.turns])
+        self._asked.add([turn.meant for turn in dialog.turns])
 
     def variety(self) -> Variety:
         """Return the shares so far."""
