@@ -4,8 +4,9 @@ import io
 import posixpath
 import re
 import zipfile
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, lookup
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -26,7 +27,7 @@ from generator.schema import Document, SkippedRecord
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
-READING = "13"  # raised when a change gives files another text; then caches are made anew
+READING = "14"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A(?:---|(\+\+\+))[ \t]*\n(.{0,20000}?\n)(?(1)\+\+\+|(?:---|\.\.\.))[ \t]*\n", re.DOTALL)
@@ -48,6 +49,16 @@ _NO_TITLE = re.compile(
 
 # It is invisible inside a line, and cuts words for whatever compares them.
 _SOFT_HYPHEN = "\u00ad"
+# What browsers read in place of an encoding that pages name, since most of those pages are in the wider one.
+_WIDER = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
 _DRM = frozenset({"META-INF/rights.xml", "META-INF/license.lcpl"})
 LOCKED = "it is password-protected; save it without a password"
 
@@ -204,9 +215,17 @@ def read_html(page: str, read: Callable[["BeautifulSoup"], str] = read_page) -> 
 
 
 def decode_html(data: bytes) -> str:
+    """Return a page as browsers decode it, or as UTF-8 where it names Latin-1 and is UTF-8, which servers can tell."""
     from bs4.dammit import EncodingDetector
 
-    return _decode(data, EncodingDetector.find_declared_encoding(data, is_html=True) or "utf-8")
+    encoding = EncodingDetector.find_declared_encoding(data, is_html=True) or "utf-8"
+    with suppress(LookupError):  # which decoding reports
+        encoding = _WIDER.get(lookup(encoding).name, encoding)
+    if encoding == "cp1252":
+        with suppress(UnicodeDecodeError):
+            data.decode()
+            encoding = "utf-8"
+    return _decode(data, encoding)
 
 
 def read_book(data: bytes, read: Callable[["BeautifulSoup"], str] = read_page) -> tuple[str, str]:

@@ -120,6 +120,24 @@ def test_the_title_of_a_page_is_without_its_site(title: str, heading: str, found
     assert (page.title, page.text) == (found, "Text." if found == heading else f"# {heading}\n\nText.")
 
 
+@pytest.mark.parametrize(
+    ("named", "encoding", "text"),
+    [
+        ("iso-8859-1", "cp1252", "Don’t pay “7 €”"),
+        ("us-ascii", "cp1252", "Don’t pay"),
+        ("iso-8859-1", "utf-8", "Das Café in Köln"),
+        ("gb2312", "gb18030", "票價九元，镕基"),
+        ("shift_jis", "cp932", "①髙島屋"),
+    ],
+)
+def test_html_in_a_wider_encoding_than_it_says_loses_no_letter(
+    named: str, encoding: str, text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.html").write_bytes(f'<meta charset="{named}"><p>{text}</p>'.encode(encoding))
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text == text
+
+
 def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
     page = '<meta charset="{}"><p>Köln</p>'
     (tmp_path / "a.html").write_bytes(page.format("iso-8859-1").encode("latin-1"))
