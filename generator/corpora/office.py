@@ -22,6 +22,7 @@ from generator.corpora.formats import (
     take_heading,
 )
 from generator.corpora.lines import join_pages
+from generator.corpora.office_parts import as_shown
 from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, spread_cells
 from generator.errors import CorpusError, describe
 
@@ -74,7 +75,7 @@ def _office(suffix: str, data: bytes) -> tuple[str, str]:
         raise FormatError(LOCKED)
     config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)
     try:
-        found = kreuzberg.extract_bytes_sync(data, MIME_TYPES[suffix], config=config)
+        found = kreuzberg.extract_bytes_sync(as_shown(data), MIME_TYPES[suffix], config=config)
     except BaseException as error:  # its errors have no common base that it documents; those of Rust are no `Exception`
         if isinstance(error, KeyboardInterrupt):
             raise

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,6 +116,54 @@ def test_a_day_of_a_sheet_has_no_time_and_a_time_no_day(tmp_path: Path) -> None:
     made.save(tmp_path / "a.xlsx")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
     assert document.text.splitlines()[-1] == "| 2025-03-04 | 08:30 | 2025-03-04 09:15 | 10:05:30 |"
+
+
+def anchor_box(text: str, runs: str) -> Any:
+    """Return a paragraph of Word with a text box and runs beside it, as Word writes it."""
+    names = {"w": "wordprocessingml/2006/main", "wp": "drawingml/2006/wordprocessingDrawing"}
+    declared = " ".join(f'xmlns:{key}="http://schemas.openxmlformats.org/{name}"' for key, name in names.items())
+    declared += ' xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    box = f"<w:txbxContent><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:txbxContent>"
+    choice = f"<mc:Choice Requires='wps'><w:drawing><wp:anchor>{box}</wp:anchor></w:drawing></mc:Choice>"
+    drawing = f"<mc:AlternateContent>{choice}<mc:Fallback><w:pict>{box}</w:pict></mc:Fallback></mc:AlternateContent>"
+    return docx.oxml.parse_xml(f"<w:p {declared}><w:r>{drawing}</w:r>{runs}</w:p>")
+
+
+def test_words_of_word_files_stay_apart_and_paragraphs_beside_boxes_stay(tmp_path: Path) -> None:
+    made = docx.Document()
+    made.add_paragraph("Monday\t9-17").add_run("\tuntil May")
+    hyphen = made.add_paragraph("self").add_run("service")
+    hyphen._r.insert(0, docx.oxml.OxmlElement("w:noBreakHyphen"))
+    made.add_paragraph("Trams run.").paragraph_format.tab_stops.add_tab_stop(914_400)
+    moved = "<w:moveFrom w:id='1' w:author='a'><w:r><w:t>Gone.</w:t></w:r></w:moveFrom>"
+    made.paragraphs[-1]._p.addnext(anchor_box("Keep out!", f"{moved}<w:r><w:t>Dogs are free.</w:t></w:r>"))
+    made.save(tmp_path / "a.docx")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.text.split("\n\n") == [
+        "Monday 9-17 until May",
+        "self-service",
+        "Trams run.",
+        "Keep out!",
+        "Dogs are free.",
+    ]
+
+
+def test_hidden_sheets_and_slides_are_not_read(tmp_path: Path) -> None:
+    book, deck = openpyxl.Workbook(), pptx.Presentation()
+    for number, state in enumerate(("visible", "hidden", "veryHidden")):
+        sheet = book.create_sheet(state)
+        sheet.append([f"sheet {number}"])
+        sheet.sheet_state = state
+    for text in ("shown", "not shown"):
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = text
+    slide._element.set("show", "0")
+    book.save(tmp_path / "a.xlsx")
+    deck.save(tmp_path / "b.pptx")
+    sheets, slides = good(read("folder", path=str(tmp_path), reader="office"))
+    assert "sheet 0" in sheets.text
+    assert "sheet 1" not in sheets.text and "sheet 2" not in sheets.text
+    assert slides.text.split() == ["##", "shown"]
 
 
 def zip_of(path: Path, files: Mapping[str, str]) -> None:

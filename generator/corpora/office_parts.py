@@ -1,0 +1,68 @@
+"""Change the XML of office files where Kreuzberg 4.10 would read another text than a reader sees.
+
+It glues words together at tabs (“Monday\t9-17”), breaks and hyphens of .docx files, leaves out the text of a paragraph
+that a text box is anchored in, gives moved text twice, and reads hidden sheets and slides.
+"""
+
+import io
+import re
+import zipfile
+
+# A larger file is read as it is, since all of it would be in memory.
+_MOST_BYTES = 500 << 20
+
+_BLANK = re.compile(rb'<w:(?:tab|cr) ?/>|<w:ptab [^>]*/>|<w:br [^>]*w:type="(?:page|column)"[^>]*/>')
+_HYPHEN = re.compile(rb"<w:noBreakHyphen ?/>")
+_MOVED = re.compile(rb"<w:moveFrom [^>]*>.*?</w:moveFrom>", re.DOTALL)
+_PARAGRAPH = re.compile(rb"<w:p[ >].*?</w:p>", re.DOTALL)
+# A drawing and what older programs show in its place; both have the text of a box.
+_DRAWING = re.compile(rb"<mc:AlternateContent>(?:(?!<mc:AlternateContent>).)*?</mc:AlternateContent>", re.DOTALL)
+_IN_BOX = re.compile(rb"<w:txbxContent>(.*?)</w:txbxContent>", re.DOTALL)
+
+_HIDDEN_SHEET = re.compile(rb'<(?:\w+:)?sheet [^>]*\bstate="(?:hidden|veryHidden)"[^>]*/>')
+_HIDDEN_SLIDE = re.compile(rb'<p:sld [^>]*\bshow="(?:0|false)"')
+_SHAPES = re.compile(rb"<p:spTree>.*</p:spTree>", re.DOTALL)
+
+
+def as_shown(data: bytes) -> bytes:
+    """Return an office file with only the text that a reader sees; what is no zip archive comes back as it is."""
+    made = io.BytesIO()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w") as new:
+            if sum(part.file_size for part in old.infolist()) > _MOST_BYTES:
+                return data
+            for part in old.infolist():
+                new.writestr(part.filename, _change(part.filename, old.read(part)))
+    except Exception:  # of a broken file, which its reader reports
+        return data
+    return made.getvalue()
+
+
+def _change(name: str, part: bytes) -> bytes:
+    if re.match(r"word/[^/]+\.xml$", name):
+        part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', _free_boxes(_MOVED.sub(b"", part)))
+        return _HYPHEN.sub(b"<w:t>-</w:t>", part)
+    if name == "xl/workbook.xml":
+        return _HIDDEN_SHEET.sub(b"", part)
+    if name.startswith("ppt/slides/") and _HIDDEN_SLIDE.search(part):
+        return _SHAPES.sub(b"<p:spTree/>", part)
+    return part
+
+
+def _free_boxes(part: bytes) -> bytes:
+    """Return XML with the paragraphs of each text box before the one that it is anchored in."""
+    boxes: list[bytes] = []
+
+    def take(drawing: re.Match[bytes]) -> bytes:
+        box = b"".join(_IN_BOX.findall(drawing[0].partition(b"<mc:Fallback")[0]))
+        if not box:
+            return drawing[0]
+        boxes.append(box)
+        return b"\0%d\0" % (len(boxes) - 1)  # which no XML has
+
+    def put_before(paragraph: re.Match[bytes]) -> bytes:
+        pieces = re.split(rb"\0(\d+)\0", paragraph[0])
+        return b"".join([*(boxes[int(number)] for number in pieces[1::2]), *pieces[::2]])
+
+    part = _DRAWING.sub(take, part)
+    return _PARAGRAPH.sub(put_before, part) if boxes else part
