@@ -3,6 +3,7 @@
 `dspy.lm15.RETRYABLE_ERRORS` lists those that are worth a retry.
 """
 
+import html
 import json
 import os
 import re
@@ -24,6 +25,10 @@ _OVERFLOW = re.compile(
 )
 
 
+# What a proxy's page says in its title, such as “502 Bad Gateway”.
+_TITLE = re.compile(r"<title[^>]{0,99}>([^<]+)", re.IGNORECASE)
+
+
 def status_error(
     url: str, status: int, body: bytes, headers: Mapping[str, str], key_env: str | None, setting: str = "lm"
 ) -> lm15.LM15Error:
@@ -41,7 +46,7 @@ def status_error(
             return lm15.BillingError(message, status=status)
         case 429 if b"insufficient_quota" in body:
             return lm15.BillingError(message, status=status)
-        case 404:
+        case 404 | 501:  # 501: a plain web server, which takes no POST
             place = "ends where /chat/completions begins, usually in /v1"
             hint = f"check {setting}.model, and that {setting}.api_base {place}"
             return lm15.UnsupportedModelError(f"{message}; {hint}", status=status)
@@ -82,6 +87,8 @@ def connection_cause(error: Exception, key_env: str | None) -> str:
 def error_text(body: bytes, key_env: str | None) -> str:
     """Return the message in the body of an error response, on one line and without the API key."""
     text: Any = body.decode(errors="replace")
+    if page := _TITLE.search(text):
+        text = html.unescape(page[1])
     with suppress(ValueError, RecursionError):
         parsed = json.loads(text)
         parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed  # Gemini's

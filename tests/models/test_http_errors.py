@@ -37,6 +37,7 @@ def test_an_overflow_is_known_by_its_words(message: str) -> None:
         (b'{"object": "error", "message": "older\\n vLLM"}', "older vLLM"),
         (b'{"detail": [{"msg": "FastAPI"}]}', "[{'msg': 'FastAPI'}]"),
         (b"<html>\n proxy </html>", "<html> proxy </html>"),
+        (b"<html><HEAD><title>\n502 Bad&nbsp;Gateway</title></HEAD></html>", "502 Bad Gateway"),
         (b"[1]", "[1]"),
         (b'[{"error": {"code": 400, "message": "Gemini"}}]', "Gemini"),
         (b'{"error": {"message": ""}}', "no reason given"),
@@ -44,3 +45,8 @@ def test_an_overflow_is_known_by_its_words(message: str) -> None:
 )
 def test_errors_are_told_on_one_line(body: bytes, words: str) -> None:
     assert status_error("http://x/v1", 400, body, {}, None).message == f"http://x/v1 answered HTTP 400: {words}"
+
+
+def test_a_web_server_that_takes_no_post_is_a_wrong_address_and_not_asked_again() -> None:
+    error = status_error("http://x/chat/completions", 501, b"<title>Error response</title>", {}, None)
+    assert not isinstance(error, lm15.RETRYABLE_ERRORS) and "lm.api_base" in error.message
