@@ -105,4 +105,6 @@ class EmbeddedEndpoint(Endpoint):
         try:
             return Server(parameters)
         except RuntimeError as error:
-            raise ModelError(f"{self._setting}.path={path}: llama.cpp can't load this model ({error})") from error
+            raise ModelError(
+                f"{self._setting}.path={path}: llama.cpp can't load this model ({error}); give a complete GGUF file"
+            ) from error
