@@ -46,6 +46,7 @@ _TOO_SHORT = 5
 _SOME_LENGTH = 40
 _MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
+_FULL_STOP = frozenset(".!?。！？؟।:;…")
 _SENTENCE_END = frozenset(".!?。！？؟।:;…\"“”'‘’()[]*#•-–—\n")
 
 
@@ -122,6 +123,34 @@ def read_terms(text: str) -> tuple[Term, ...]:
         found += (Term(gram, gram, "word") for gram in grams)
     found += (Term(code, code.casefold(), "name") for code in codes)
     return tuple(found)
+
+
+class Token(NamedTuple):
+    """A word, a number or a mark of a text: its spelling, its key (empty for a mark), start, and whether a number."""
+
+    text: str
+    key: str
+    start: int
+    number: bool
+
+
+def read_tokens(text: str) -> tuple[str, list[Token]]:
+    """Return a text with numbers in one form, and its words, numbers and marks in their order, function words too."""
+    text, words, lows, numbered = _read(text)
+    numbers = {start: (end, digits) for start, end, digits, _ in numbered}
+    found, past = list[Token](), 0
+    for (word, start), stem in zip(words, stem_words(lows), strict=True):
+        if start >= past and start in numbers:
+            past, digits = numbers[start]
+            found.append(Token(text[start:past], digits, start, True))
+        elif start >= past:
+            found.append(Token(word, stem if word[0].isalnum() else "", start, False))
+    return text, found
+
+
+def ends_sentence(mark: str, before: str) -> bool:
+    """Return True if a mark ends a sentence behind a word, which may be an initial or a title (“Dr.”)."""
+    return mark in _FULL_STOP and not (mark == "." and (len(before) == 1 or before.casefold() in _TITLES))
 
 
 @cached_by_language(8192)

@@ -12,6 +12,7 @@ from itertools import pairwise
 from math import exp, log1p
 from pathlib import Path
 
+from generator.common.alignment import Swap, find_swaps
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.numbers import THOUSANDS, drop_item_numbers, write_plainly
@@ -177,6 +178,12 @@ def _find_sweeping(claim: str, sources: Sequence[str]) -> list[str]:
     return sorted(find("sweeping", claim).difference(*(find("sweeping", text) for text in sources)))
 
 
+def _find_swaps_of_copy(claim: str, texts: Sequence[str]) -> list[Swap]:
+    """Return where a claim that is copied for the most part has other words than its passage at that place."""
+    length = len(words(claim))
+    return [swap for swap in find_swaps(claim, texts) if 2 * swap.context >= length]
+
+
 def _is_telling(term: Term) -> bool:
     """Return True for a number that isn't a count of things just named."""
     return term.kind == "number" and term.text.casefold() not in _COUNTS
@@ -261,11 +268,19 @@ class GroundingJudge(ComputingJudge):
             score = min(score, WRONG_NUMBER)
         elif any(unit.text in missing.words for number, unit in pairwise(read_terms(claim)) if _is_telling(number)):
             score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
+        swaps = _find_swaps_of_copy(claim, texts) if score >= weights.correct else []
+        if any(swap.number and swap.known for swap in swaps):  # the passages have the number of something else
+            score = min(score, WRONG_NUMBER)
+        elif any(swap.known for swap in swaps):
+            score = min(score, (weights.incorrect + weights.correct) / 2)
+        elif swaps:  # by another word for the same, maybe
+            score = min(score, weights.correct - 0.001)
         if not stated:
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         swept = _find_sweeping(claim, [*texts, *said]) if label == "correct" else []
-        named = [text for of in (missing.numbers, others, missing.names, missing.words, swept) for text in of]
+        changed = [f"{swap.text} for {swap.source}" for swap in swaps if swap.known]
+        named = [*changed, *missing.numbers, *others, *missing.names, *missing.words, *swept]
         small = label == "correct" and (swept or _changes_one_term(claim, missing, texts, said))
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing, and where its
         # numbers in words aren't known, one of the passages' may be a small one of the answer.

@@ -258,6 +258,25 @@ def test_a_number_that_the_user_said_needs_no_passage() -> None:
     assert (said.label, unsaid.label) == ("correct", "unjudged")
 
 
+@pytest.mark.parametrize(
+    ("answer", "label", "named"),
+    [
+        ("Tickets cost 15 pounds for adults.", "incorrect", "15 for 11"),  # another number of the passage
+        ("Tours are exempt from federal tax but not from state tax.", "unjudged", "federal for state"),
+        ("Tickets cost 11 pounds for pensioners and 5 pounds for children.", "unjudged", "pensioners"),
+    ],
+)
+def test_the_passage_s_words_put_together_wrongly_are_not_correct(answer: str, label: str, named: str) -> None:
+    rules = make_passage(
+        "r",
+        "Tickets cost 11 pounds for adults and 5 pounds for children aged 4 to 15. Tours are exempt from state tax but "
+        "not from federal tax. Late claims are never backdated. Dogs are allowed on the outer deck.",
+    )
+    found = verdict(answer, passage=rules)
+    assert found.label == label
+    assert named in found.explanation
+
+
 def test_an_explanation_never_contradicts_its_label() -> None:
     seats = make_passage("s", "The stadium of Torvale seats 41,200 spectators.")
     for answer in ("41200", "There are 41200.", "It is 41,200, and it was that before."):

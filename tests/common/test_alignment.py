@@ -1,0 +1,43 @@
+"""Words of a text where its sources have others between the same words."""
+
+import pytest
+
+from generator.common.alignment import find_swaps
+from generator.common.language import Languages, load_language, use_languages
+
+FERRY = (
+    "Tickets cost 11 pounds for adults and 5 pounds for children aged 4 to 15. Tours (on request) are exempt from "
+    "state tax but not from federal tax. Bring boots, a warm jacket and a torch. The U.S. Navy runs the ferry."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "swapped"),
+    [
+        ("Tickets cost 15 pounds for adults and 5 pounds for children.", [("15", "11", True)]),
+        ("Tickets cost 9 pounds for adults.", [("9", "11", False)]),
+        ("Tours are exempt from federal tax but not from state tax.", [("federal", "state", True)]),
+        ("Tours are exempt from local tax but not from federal tax.", [("local", "state", False)]),
+        ("Tours are exempt from state tax.", []),
+        ("Bring a torch, a warm jacket and boots.", []),  # the same list
+        ("The United States Navy runs the ferry.", []),
+        ("Children pay less.", []),
+    ],
+)
+def test_what_stands_in_place_of_other_words_is_found(text: str, swapped: list[tuple[str, str, bool]]) -> None:
+    found = [(swap.text, swap.source, swap.known) for swap in find_swaps(text, [FERRY])]
+    assert found[: len(swapped)] == swapped and bool(found) == bool(swapped)
+
+
+def test_words_that_a_source_has_in_the_same_place_are_no_swap() -> None:
+    other = "Tickets cost 9 pounds for adults in winter."
+    assert not find_swaps("Tickets cost 9 pounds for adults.", [FERRY, other])
+
+
+def test_swaps_are_found_in_other_languages() -> None:
+    language = load_language("es")
+    with use_languages(Languages(language, language)):
+        told = ["Los adultos toman 10 ml tres veces al día; los niños, 5 ml."]
+        assert [swap[:2] for swap in find_swaps("Los niños toman 10 ml tres veces al día.", told)] == [
+            ("niños", "adultos")
+        ]
