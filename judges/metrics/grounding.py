@@ -13,6 +13,7 @@ from math import exp, log1p
 from pathlib import Path
 
 from generator.common.alignment import Swap, find_swaps
+from generator.common.denials import find_flips
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.numbers import THOUSANDS, drop_item_numbers, write_plainly
@@ -268,10 +269,12 @@ class GroundingJudge(ComputingJudge):
             score = min(score, WRONG_NUMBER)
         elif any(unit.text in missing.words for number, unit in pairwise(read_terms(claim)) if _is_telling(number)):
             score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
-        swaps = _find_swaps_of_copy(claim, texts) if score >= weights.correct else []
+        supported = score >= weights.correct
+        swaps = _find_swaps_of_copy(claim, texts) if supported else []
+        flips = find_flips(claim, texts) if supported else []
         if any(swap.number and swap.known for swap in swaps):  # the passages have the number of something else
             score = min(score, WRONG_NUMBER)
-        elif any(swap.known for swap in swaps):
+        elif flips or any(swap.known for swap in swaps):
             score = min(score, (weights.incorrect + weights.correct) / 2)
         elif swaps:  # by another word for the same, maybe
             score = min(score, weights.correct - 0.001)
@@ -279,7 +282,7 @@ class GroundingJudge(ComputingJudge):
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         swept = _find_sweeping(claim, [*texts, *said]) if label == "correct" else []
-        changed = [f"{swap.text} for {swap.source}" for swap in swaps if swap.known]
+        changed = [*flips, *(f"{swap.text} for {swap.source}" for swap in swaps if swap.known)]
         named = [*changed, *missing.numbers, *others, *missing.names, *missing.words, *swept]
         small = label == "correct" and (swept or _changes_one_term(claim, missing, texts, said))
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing, and where its
