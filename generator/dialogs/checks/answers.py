@@ -47,7 +47,7 @@ _ECHOED = 0.85
 # mtRAG, ClapNQ and others), and 10 of 334 of Qwen 1.5B.
 _ROUND = 4
 _TITLE = re.compile(r"\w[^|]* \| [A-Z][^|]*[^|.!?]$")  # “Fees and fares | City of Bern”, no table and no “ls | wc”
-_CITED = re.compile(r"\s?(?<![\w\])])(?:\[\d+\])+")  # “It is free [2].”
+_CITED = re.compile(r"\s?(?:(?<![\w\])])(?:\[\d+(?:(?:, ?|[-–])\d+)*\])+|【[^【】]*】)")  # “It is free [2].”
 _INSIDE = re.compile(r"(?<=\w )\w+")
 
 

@@ -46,6 +46,7 @@ _COPIED_RUN = 17
 _MOST_TOLD, _LEAST_TOLD, _MOST_TELLING = 0.6, 3, 0.75
 # Content words of a question that may be all about what “it” is.
 _FEW_NAMED = 2
+_MAY_BE_OWN = re.compile(r"\d$|^\[\d+[^\d\]]")
 
 # Small models copy the gap that a phrasing leaves for the subject of the question.
 GAP = re.compile(r"(?:^|\s)(?:…|\.{3})(?:\s|$)")
@@ -111,11 +112,12 @@ def speaks_of_documents(text: str, passages: Sequence[Passage] = ()) -> bool:
 def find_talk_of_documents(text: str, passages: Sequence[Passage], name: PatternName) -> str | None:
     """Return the first words of a text that match the pattern of that name.
 
-    "Paragraph 5" may be the contract's, if a passage names it; "[5]" may not, since the prompt numbers sentences so.
+    "Paragraph 5" may be the contract's, if a passage names it, and so may be "[4, 5]"; "[5]" may not, since the prompt
+    numbers sentences so.
     """
     pattern, known = dialog_language().pattern(name), " ".join(p.titled for p in passages).casefold()
     found = (match.group() for match in pattern.finditer(text)) if pattern else ()
-    return next((talk for talk in found if not (talk[-1].isdigit() and talk.casefold() in known)), None)
+    return next((talk for talk in found if not (_MAY_BE_OWN.search(talk) and talk.casefold() in known)), None)
 
 
 def copies_documents(message: str, passages: Sequence[Passage]) -> bool:

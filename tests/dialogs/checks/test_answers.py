@@ -50,6 +50,12 @@ def fault(answer: str, question: str = WHAT, *earlier: str) -> str | None:
         "Please find the price below.",
         "The article claims that it costs three crowns.",
         "It costs three crowns, as stated in paragraph 4 of the document.",
+        "It costs three crowns [2, 5].",
+        "It costs three crowns【2†source】.",
+        "According to the leaflet provided, it costs three crowns.",
+        "As outlined in the tariff above, it costs three crowns.",
+        "The information you've provided doesn't mention a price.",
+        "The facts do not tell the price.",
     ],
 )
 def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
@@ -69,6 +75,9 @@ def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
         "The information provided by the ministry is free.",
         "You can send in the documents online.",
         "The source of the river is a lake.",
+        "According to the tariff, it costs three crowns.",
+        "The leaflet above the machine has the prices.",
+        "The facts of the case are known to the clerk.",
     ],
 )
 def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
@@ -81,6 +90,9 @@ def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -
     answer, question = "Yes, paragraph 5 allows one pet.", "Does paragraph 5 allow a pet?"
     assert find_answer_fault(answer, question, [], (lease,)) is None
     assert find_answer_fault(answer.replace("5", "4"), question, [], (lease,)) is not None
+    code = piece("code", "The default of sizes is [4, 5]. It may be [6].")
+    for text, is_talk in (("It is [4, 5].", False), ("It is [5, 6].", True), ("It is [6].", True)):
+        assert speaks_of_documents(text, (code,)) is is_talk
     assert speaks_of_documents(question) and not speaks_of_documents(question, (lease,))
 
 
@@ -247,6 +259,7 @@ def test_a_short_answer_or_a_refusal_may_come_twice(answer: str, earlier: str) -
         ("Based on the information provided in the documents, it costs 3.", "write “It costs 3.”"),
         ("It costs 3, as mentioned in the documents.", "write “It costs 3.”"),
         ("It costs 3. This is stated in the second document.", "write “It costs 3.”"),
+        ("You pay three crowns [18, 19]. It is cheap【2】.", "write “You pay three crowns. It is cheap.”"),
         ("You pay three crowns [18]. It is cheap [2][3].", "write “You pay three crowns. It is cheap.”"),
         ("According to the documents [2], it costs 3.", "write “It costs 3.”"),
         ("The documents give its price, but nothing else.", "say the fact itself, without “The documents give”"),
