@@ -26,12 +26,13 @@ from generator.schema import Evidence, Passage, Turn
 async def choose_evidence(predict: dspy.Predict, documents: Documents, history: Sequence[Turn], turn: Turn) -> Turn:
     """Return a turn with the evidence for its answer: what it cites, if that covers it.
 
-    Where nothing is cited, and the best of the sentences that share most with the answer is the only one that tells all
-    of it, that is the evidence: of people's answers, for 937 of 937 (`benchmarks/evidence.py`). Else the model is asked
-    once to choose among these sentences, if they cover more. Its choice counts where it covers more, alone, with the
-    sentences cited or with another of these; where there is neither, the best of them does. A failed call changes
-    nothing that is cited. A title, a heading or a question is never evidence, and no sentence that can be spared, or
-    that another passage has whole.
+    Where nothing is cited, or what is cited tells only a part, and the best of the sentences that share most with the
+    answer is the only one that tells all of it, that is the evidence: of people's answers, for 937 of 938
+    (`benchmarks/evidence.py`). Else, where what is cited doesn't cover the answer, the model is asked once to choose
+    among these sentences, if they cover more. Its choice counts where it covers more, alone, with the sentences cited
+    or with another of these; where there is neither, the best of them does. A failed call changes nothing that is
+    cited. A title, a heading or a question is never evidence, and no sentence that can be spared, or that another
+    passage has whole.
 
     Args:
         predict: of `ChooseEvidence`.
@@ -47,13 +48,14 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
         return measure(evidence)[:2]
 
-    if not rate(cited)[0]:
+    if (rated := rate(cited)) != (True, 1):
         texts = [text if (text := p.text[start:end]) in told else "" for p, start, end in documents.spans]
         ranked = rank_sentences(texts, turn.answer, turn.meant)[:SHOWN]
         shown = [place + 1 for place in ranked]
-        if not cited and (telling := find_telling(texts, ranked, turn.answer, said)) is not None:
+        telling = find_telling(texts, ranked, turn.answer, said) if rated[0] or not cited else None
+        if telling is not None:
             cited = documents.evidence([telling + 1])
-        elif rate(documents.evidence(shown)) > rate(cited):
+        elif not rated[0] and rate(documents.evidence(shown)) > rated:
             try:
                 reply = await call(
                     predict,

@@ -58,6 +58,23 @@ def test_a_choice_that_does_not_help_changes_nothing(reply: Entry) -> None:
     assert cite(model) == ["A child pays 2 crowns."]
 
 
+@pytest.mark.parametrize(
+    ("ask", "told", "best"),
+    [
+        ("How do I make it creamy?", "By blending half of it.", "Blend half of the soup for a creamy texture."),
+        ("How do I make it creamy?", "By stirring half of it.", "The soup has half a lemon."),  # none tells it all
+        ("Should I blend half of the soup?", "Yes.", "Blend half of the soup for a creamy texture."),
+    ],
+)
+def test_the_only_sentence_that_tells_it_all_is_evidence_in_place_of_one_that_tells_a_part(
+    ask: str, told: str, best: str
+) -> None:
+    soup = piece("soup", "The soup has half a lemon. Blend half of the soup for a creamy texture. It freezes well.")
+    model = Scripted(answer=[{"answer": told, "evidence": [1]}])
+    assert cite(model, ask, [soup]) == [best]
+    assert model.stages == ["answer"]
+
+
 def test_sentences_cited_stay_where_no_choice_is_better() -> None:
     """The first tells nothing that the second doesn't, but the model cited both."""
     told = "Children pay 2 crowns, adults 5 crowns, dogs 9 bundles of hay."

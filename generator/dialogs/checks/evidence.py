@@ -40,7 +40,8 @@ class Support(NamedTuple):
     Attributes:
         covered: it has at least half of what the answer adds to the question, all of its numbers, and a third of each
             sentence that adds nothing; 0.7 of an answer that only confirms its question.
-        share: of the words and numbers that the answer adds, or else has, 0 to 1; 1 if it claims nothing.
+        share: of the words and numbers that the answer adds, or else has, 0 to 1; 1 if it claims nothing. Of “Yes.”
+            those of its question.
         missing: those that the evidence lacks, as the answer spells them.
     """
 
@@ -67,7 +68,8 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     if not terms:
         asked = {term.key for term in read_terms(said[0])}
         covered = not has_words(claims) or bool(asked & have) or (bool(evidence) and not asked)
-        return Support(covered, float(covered), ())
+        partly = covered and has_words(claims) and asked
+        return Support(covered, len(asked & have) / len(asked) if partly else float(covered), ())
     known = set[str]().union(*(term_keys(text) for text in said))
     added = {t.key: t for t in terms if t.key not in known}
     wanted, confirms = added or {t.key: t for t in terms}, dialog_language().begins_with("auxiliary", said[0])
