@@ -179,9 +179,14 @@ def _fit_together(readings: Sequence[Reading]) -> bool:
     if len(frozenset.intersection(*(reading.plain for reading in readings))) < _SHARED:
         return False
     *others, last = readings
-    if any(last.names & other.names or not (last.stems ^ other.stems) - last.title - other.title for other in others):
+    if any(last.names & other.names or not _differ(last, other) for other in others):
         return False
     return all(own_stems(readings))
+
+
+def _differ(one: Reading, other: Reading) -> bool:
+    """Return True if two readings tell more than each other's words for another title."""
+    return bool(((one.stems ^ other.stems) | (one.names ^ other.names)) - one.title - other.title)
 
 
 def _rarity(readings: Sequence[Reading]) -> dict[str, float]:

@@ -293,11 +293,19 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset(term.key for term in read_terms(text) if term.kind == "number")
 
 
-def _told(answer: str, readings: Sequence[Reading]) -> Iterator[set[str]]:
-    """Yield for each reading the stems in an answer that it alone has, beside those of its title."""
-    stems = topic_stems(answer)
-    own = zip(readings, own_stems(readings), strict=True)
-    return ((alone - topic_stems(reading.passage.title)) & stems for reading, alone in own)
+def _told(answer: str, readings: Sequence[Reading]) -> Iterator[frozenset[str]]:
+    """Yield for each reading what an answer has that its sentence has, beside its title, and the sentence of no other.
+
+    Other passages may well have it: the price of one ferry is the hour at which another leaves.
+    """
+    own = [_facts(reading.sentence) - _facts(reading.passage.title) for reading in readings]
+    others = ((*own[:place], *own[place + 1 :]) for place in range(len(own)))
+    return (told.difference(*rest) & _facts(answer) for told, rest in zip(own, others, strict=True))
+
+
+def _facts(text: str) -> frozenset[str]:
+    """Return the stems of a text, and its numbers: of “1.8” both digits are stems."""
+    return frozenset(stem for stem in topic_stems(text) if not stem.isdigit()) | _numbers(text)
 
 
 _FORM_CHECKS: dict[FormCheck, Callable[[str, Sequence[Reading]], str | None]] = {

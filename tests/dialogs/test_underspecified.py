@@ -302,6 +302,17 @@ def test_an_answer_of_another_form_is_asked_again(form: str, wrong: str, right: 
     assert REJECTED in task(model.prompts("answer")[1])
 
 
+@pytest.mark.parametrize("prices", [("9", "12"), ("1.2", "2.1")])
+def test_an_answer_may_tell_numbers_that_stand_elsewhere_in_other_passages(prices: tuple[str, str]) -> None:
+    told = "A lost season ticket is replaced for {} crowns. It leaves at 9:12 with 12 seats, at 1.2 or 2.1 knots."
+    ferry, pool = (piece(name, told.format(price)) for name, price in zip(("ferry", "pool"), prices, strict=True))
+    answer = f"The ferry's costs {prices[0]} crowns, the pool's {prices[1]}. Which one do you mean?"
+    found = Shelf([[ferry, pool], [ferry], [ferry, pool]])
+    model = Scripted(ask=[QUESTION], answer=[{"answer": answer}] * 3)
+    assert [turn.answer for turn in write(model, found, [unclear()], ferry).turns] == [answer]
+    assert len(model.of("answer")) == 1
+
+
 def test_an_answer_that_is_refused_is_kept_with_its_question() -> None:
     draft = write(Scripted(ask=[QUESTION], answer=[{"answer": HEDGES}] * 3), shelf(), [unclear("ask-openly")])
     assert draft.end and draft.end.text == f"User: {QUESTION['question']}\nAgent: {HEDGES}"
