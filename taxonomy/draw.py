@@ -109,6 +109,7 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     types = [first, *later_types(taxonomy, seed, index, n - 1)]
     if not taxonomy.has_targets:
         return tuple(types)
+    _end_answerable(types, taxonomy, index)
     links: list[Facet | None] = [None, *_draw(taxonomy.multi_turn, n - 1, index, f"{seed}/multi_turn")]
     links += [None] * (n - len(links))
     aims = _draw_aims(taxonomy, types, seed, index)
@@ -132,6 +133,19 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
         )
         for place, (type_, link, aim, alone) in enumerate(zip(types, links, aims, standalone, strict=True))
     )
+
+
+def _end_answerable(types: list[QuestionType], taxonomy: Taxonomy, number: int) -> None:
+    """Let the last type be no underspecified one, which the next turn resolves: it changes places, or is replaced."""
+    unclear = [type_.answerability == UNDERSPECIFIED for type_ in types]
+    if len(types) > 1 and unclear[-1]:
+        fit = [i for i in range(1, len(types) - 1) if not any(unclear[i - 1 : min(i + 2, len(types) - 1)])]
+        others = [share.type for share in taxonomy.later if share.type.answerability != UNDERSPECIFIED]
+        if fit:
+            place = fit[number % len(fit)]
+            types[-1], types[place] = types[place], types[-1]
+        elif others:
+            types[-1] = others[number % len(others)]
 
 
 def _draw_aims(taxonomy: Taxonomy, types: Sequence[QuestionType], seed: int, index: int) -> list[Facet | None]:

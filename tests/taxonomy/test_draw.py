@@ -107,7 +107,8 @@ def test_each_underspecified_turn_is_resolved_in_any_mix(share: float, turns: in
 @pytest.mark.parametrize("shares", [{}, {"answerable": 0.5, "underspecified": 0.5}])
 def test_so_is_one_that_its_type_makes_underspecified(shares: dict[str, float]) -> None:
     mix = mtrag(later={"underspecified": 0.5, "factoid": 0.5}, answerability=shares)
-    for dialog in dialogs(mix, 60, 5):
+    for dialog in (made for turns in (2, 3, 5) for made in dialogs(mix, 60, turns)):
+        assert not getattr(dialog[-1], "form", None), "no turn is left that resolves it"
         for kind, follows in itertools.pairwise(kind for kind in dialog if isinstance(kind, Target)):
             assert follows.resolves == (kind.form is not None) and not (kind.form and follows.form)
 
