@@ -140,8 +140,12 @@ def find_readings(
 
 
 def names_one(readings: Sequence[Reading], spoken: Set[str]) -> bool:
-    """Return True if what was said, as stems, names exactly one of the readings, so that this one is meant."""
-    return sum(bool(own & spoken) for own in own_stems(readings)) == 1
+    """Return True if what was said, as stems, names exactly one of the readings, so that this one is meant.
+
+    A number names a thing in its title alone: what costs twelve crowns isn't every ferry that leaves at twelve.
+    """
+    named = (own & spoken for own in own_stems(readings))
+    return sum(any(not s.isdigit() or s in of.title for s in own) for own, of in zip(named, readings, strict=True)) == 1
 
 
 def list_meant(question: Set[str], shared: Set[str], passages: Sequence[Passage]) -> list[Reading]:

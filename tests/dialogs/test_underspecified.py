@@ -107,6 +107,13 @@ def test_what_the_dialog_just_named_leaves_no_second_reading() -> None:
     assert find_readings([FERRY, POOL], 3, frozenset({"pool", "ferri"}))
 
 
+def test_a_number_that_was_said_names_no_thing_unless_it_is_in_a_title() -> None:
+    told = "A lost season ticket is replaced for {} crowns at the gate."
+    halls = [piece(f"hall {hall}", told.format(price)) for hall, price in ((70, 12), (80, 15))]
+    assert find_readings(halls, 3, frozenset({"12"}))
+    assert find_readings(halls, 3, frozenset({"70"})) == []
+
+
 def test_a_document_without_a_like_one_gives_no_turn() -> None:
     draft = write(Scripted(), Shelf([[MILL, POOL], [MILL]]), [unclear()], MILL)
     assert draft.end
