@@ -15,7 +15,8 @@ import dspy
 from omegaconf import DictConfig
 from pydantic_core import to_json
 
-from generator.common.console import continues, note
+from generator.common.atomic_files import write_text
+from generator.common.console import continues, count_noun, note
 from generator.common.language import IN_ENGLISH, use_languages
 from generator.common.passages import count_tokens
 from generator.components import Components, WorkerSpec, skipped_documents
@@ -29,6 +30,7 @@ from generator.dialogs.live import watching
 from generator.dialogs.marks import apply_judged, apply_marks, count_bare_notes, read_marks
 from generator.errors import ConfigError
 from generator.execution.base import Executor, Plans
+from generator.execution.history import FILTER
 from generator.execution.pipeline import Pipeline
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
@@ -162,6 +164,7 @@ class Run(Session[Summary]):
             "algorithm.first_questions (content)": hash_questions(first_questions),
             "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
             "dedup.against (content)": against,
+            FILTER: settings.judge.filter,
             **hash_models({"lm": settings.lm, "judge.lm": settings.judge.lm, **settings.others}),
         }
         if languages != IN_ENGLISH:
@@ -195,6 +198,16 @@ class Run(Session[Summary]):
         if store.attempted >= self.components.planner.limit:
             return super().describe_finished(store)  # no first question is left to continue with
         return "this run is finished; dialogs=… or max_attempts=… continues it, fresh=true starts over"
+
+    def adapt(self, store: Store) -> None:
+        keep = self.settings.judge.filter
+        if store.filter_again(keep):
+            store.command = self.command
+            write_text(self.folder / "config.yaml", self.configuration)
+            dropped = store.dropped("dialog")
+            lost = sum(sum(dropped.get(stage, {}).values()) for stage in ("filter", "judge"))
+            stay = f"; {count_noun(lost, 'dialog')} of which the earlier one kept no pair stay dropped" if lost else ""
+            note(f"{FILTER}={keep}: the pairs of {count_noun(store.accepted, 'dialog')} are chosen anew{stay}")
 
     def progress(self, summary: Summary) -> tuple[int, int]:
         return summary.accepted, self.settings.wanted

@@ -1,13 +1,13 @@
 """Settings of a judge. Each judge module has a subclass of `JudgeSettings`, which `_target_` in `conf/judge/` names."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from generator.dialogs.filter import Filter
 from generator.models.endpoints import Endpoint
-from generator.schema import Judge, Record
+from generator.schema import Judge, Operational, Record
 
 
 class JudgeSettings(Record, ABC):
@@ -16,7 +16,7 @@ class JudgeSettings(Record, ABC):
     asks_model: ClassVar[bool] = True  # the judge sends prompts to a model
 
     name: str = Field(description="Name of the judge, in its verdicts and in the name of the run folder.")
-    filter: Filter = Field(
+    filter: Annotated[Filter, Operational] = Field(
         default="pairs",
         description="What an incorrect answer removes from the dataset: `pairs` its context-response pair (as in the "
         "paper), `prefix` also the pairs after it, `dialog` the whole dialog; `verified` the whole dialog, for an "

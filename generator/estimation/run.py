@@ -15,7 +15,7 @@ from generator.errors import ConfigError, GroundedDialogsError, describe
 from generator.estimation.forecast import Sizes, forecast
 from generator.estimation.settings import EstimateSettings
 from generator.estimation.table import show
-from generator.execution.history import encode, read_history
+from generator.execution.history import encode, list_changes, read_history
 from generator.execution.session import run_session
 from generator.output.prices import PriceTable
 from generator.run import Preview, Run, load_run
@@ -46,7 +46,8 @@ def estimate(cfg: DictConfig, job: Job) -> None:
             done = None
             if (settings.folder / "run.db").exists() and (own.preview or not settings.fresh):
                 history = read_history(settings.folder)
-                done = history if history.spent and history.identity == encode(run.identity) else None
+                same = not list_changes(history.identity, encode(run.identity))
+                done = history if history.spent and same else None
             sizes = Sizes(run.components)
             measured, measured_sizes = done if done and done.plans else None, sizes
             if own.earlier_run:

@@ -9,6 +9,9 @@ from pathlib import Path
 from generator.errors import RunError, describe
 from generator.schema import Record, Usage, add_up
 
+# A setting that says which pairs of accepted dialogs are kept, so that a run may go on with another value of it.
+FILTER = "judge.filter"
+
 
 class PlanCost(Record):
     """The outcome of one plan: whether its dialog was accepted, and its usage by stage."""
@@ -84,6 +87,11 @@ def read_history(folder: Path) -> History:
 def encode(identity: Mapping[str, object]) -> dict[str, str]:
     """Return an identity as `History.identity` has it."""
     return {name: json.dumps(value, sort_keys=True) for name, value in identity.items()}
+
+
+def list_changes(stored: Mapping[str, str], identity: Mapping[str, str]) -> set[str]:
+    """Return the names of what makes these the identities of different runs."""
+    return {name for name in stored.keys() | identity.keys() if stored.get(name) != identity.get(name)} - {FILTER}
 
 
 def read_usage(calls: int, prompt: int, cached: int, completion: int) -> Usage:

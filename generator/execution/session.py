@@ -49,6 +49,9 @@ class Session(ABC, Generic[S]):
         """Return the note on a run that is finished already."""
         return "this run is finished; fresh=true starts over"
 
+    def adapt(self, store: Store) -> None:
+        """Bring what is stored in line with a setting that may change; by default, nothing."""
+
     @abstractmethod
     async def open(self, stack: AsyncExitStack) -> Work:
         """Open the models, to be closed with the stack, and return the work: it stores results until `stop` is set.
@@ -77,11 +80,13 @@ class Session(ABC, Generic[S]):
                 store = stack.enter_context(Store(self.folder, self.identity))
                 if self.is_finished(store):
                     note(self.describe_finished(store))
+                    self.adapt(store)
                     return self._results(store)
             work = await unless(stop, self.open(stack))
             # The folder is created or emptied only now that all models have answered.
             store = store or stack.enter_context(Store(self.folder, self.identity, self.fresh))
             write_text(self.folder / "config.yaml", self.configuration)
+            self.adapt(store)
             try:
                 await work(store, stop)
             except Exception:

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
+from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import RunError, describe
-from generator.execution.history import encode, read_usage
+from generator.execution.history import FILTER, encode, list_changes, read_usage
 from generator.models.lm import ChatReply
 from generator.schema import Dialog, Drop, Record, Scope, Usage, add_up
 
@@ -114,12 +115,13 @@ class Store:
                 f"{self.folder}: this run was started by another release, and this one can't continue it; "
                 "set another run_dir, or fresh=true to start over"
             )
-        if stored and stored != identity and not self._is_empty():
+        changed = list_changes(stored, identity)
+        if stored and changed and not self._is_empty():
             raise RunError(
                 f"{self.folder}: this run was made with other settings, or by another release: "
-                f"{_describe_changes(stored, identity)}; set another run_dir, or fresh=true to start over"
+                f"{_describe_changes(stored, identity, changed)}; set another run_dir, or fresh=true to start over"
             )
-        if stored != identity:
+        if changed or not stored:
             with self._transaction():
                 self._db.execute(f"PRAGMA user_version = {_FORMAT}")
                 self._db.execute("DELETE FROM meta")
@@ -184,6 +186,18 @@ class Store:
                 self._db.execute("UPDATE plans SET dialog = ? WHERE number = ?", (dialog.model_dump_json(), number))
                 self._db.execute("DELETE FROM drops WHERE number = ? AND scope = 'pair'", (number,))
                 self._add_drops(number, drops)
+
+    def filter_again(self, keep: Filter) -> bool:
+        """Replace the drops of accepted dialogs' pairs by those of a filter; return False if it is the stored one."""
+        value = encode({FILTER: keep})[FILTER]
+        if self._row(f"SELECT max(value) FROM meta WHERE name = '={FILTER}'")[0] in (None, value):
+            return False
+        with self._transaction():
+            self._db.execute("UPDATE meta SET value = ? WHERE name = ?", (value, f"={FILTER}"))
+            self._db.execute("DELETE FROM drops WHERE scope = 'pair'")
+            for number, dialog in self._db.execute("SELECT number, dialog FROM plans WHERE dialog IS NOT NULL"):
+                self._add_drops(number, filter_pairs(Dialog.model_validate_json(dialog), keep)[1])
+        return True
 
     def _add_drops(self, number: int, drops: Sequence[Drop]) -> None:
         rows = [(number, d.scope, d.stage, d.reason, d.model_dump_json()) for d in drops]
@@ -301,9 +315,8 @@ class Store:
                 raise
 
 
-def _describe_changes(stored: dict[str, str], identity: dict[str, str]) -> str:
+def _describe_changes(stored: dict[str, str], identity: dict[str, str], changed: set[str]) -> str:
     """Return the settings that differ: of another choice of a group its name alone, and hashes only without a cause."""
-    changed = {name for name in stored.keys() | identity.keys() if stored.get(name) != identity.get(name)}
     chosen = {name.removesuffix(".name") for name in changed if name.endswith(".name")}
     plain = {name for name in changed if name != "prompt_version" and name.partition(".")[0] not in chosen} | chosen
     # A hash of a group's files changes with some of its settings, too.

@@ -1,5 +1,6 @@
 """Conditions of `judge.filter`: how they are read, what they remove, and what a run refuses."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,34 @@ def test_a_run_filters_by_columns(openai_server: OpenAIServer, tmp_path: Path) -
     assert all(row["rank_query"] and row["overlap"] is not None and row["difficulty"] for row in site.rows())
     wrong = site.run(openai_server, *settings, "judge.filter=k_recall>0")
     assert (wrong.code, "k_recall" in wrong.error) == (2, True)
+
+
+def test_the_filter_of_a_finished_run_may_change(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    """No model is asked; the dialogs stay, and what is derived from them is as if the filter had been there before."""
+    site, first = Site(tmp_path), Site(tmp_path / "first")
+    settings = ("dialogs=3", "taxonomy=direct", "turns=3", "judge=k_precision")
+    assert first.run(openai_server, *settings, "judge.filter=turn>1").code == 0
+    assert site.run(openai_server, *settings).code == 0
+    before, calls = site.dialogs(), len(openai_server.bodies)
+    done = site.run(openai_server, *settings, "judge.filter=turn>1")
+    assert (done.code, len(openai_server.bodies), site.dialogs()) == (0, calls, before)
+    assert "judge.filter=turn>1: " in done.err
+    site.check_ledger()
+    assert (site.rows(), site.drops()) == (first.rows(), first.drops()) and site.rows()[0]["turn"] == 2
+    assert "filter: turn>1\n" in (site.run_dir / "config.yaml").read_text(encoding="utf-8")
+    assert "judge.filter" not in site.run(openai_server, *settings, "judge.filter=turn>1").err, "nothing has changed"
+    assert site.run(openai_server, *settings, "dialogs=4").code == 0
+    assert Counter(row["turn"] for row in site.rows()) == {1: 4, 2: 4, 3: 4}, "it is taken back, and the run goes on"
+    wrong = site.run(openai_server, *settings, "judge.filter=k_recall>0")
+    assert (wrong.code, "k_recall" in wrong.error) == (2, True)
+
+
+def test_dialogs_that_an_earlier_filter_dropped_are_counted(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    settings = ("dialogs=1", "max_attempts=2", "turns=2", "judge=none")
+    assert site.run(openai_server, *settings, "judge.filter=turn>2").code == 1
+    done = site.run(openai_server, *settings, "judge.filter=turn>1")
+    assert "2 dialogs of which the earlier one kept no pair stay dropped" in done.err
 
 
 def test_a_run_of_which_nothing_passes(openai_server: OpenAIServer, tmp_path: Path) -> None:
