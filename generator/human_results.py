@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from filelock import AcquireReturnProxy, FileLock, Timeout
+
 from generator.common.atomic_files import atomic_write, write_lines, write_text
 from generator.common.concurrency import run_async
 from generator.common.console import count_noun, counted, note
@@ -49,7 +51,11 @@ def write_human(settings: Settings, corpus: DialogCorpus, configuration: str, co
     """
     check_columns(settings.judge.filter, ())
     folder = human_folder(settings)
-    _prepare(folder)
+    with _prepare(folder):
+        _write_files(settings, corpus, folder, configuration, command)
+
+
+def _write_files(settings: Settings, corpus: DialogCorpus, folder: Path, configuration: str, command: str) -> None:
     summary = _write_dialogs(settings, corpus, folder)
     write_text(folder / "config.yaml", configuration)
     origin = Origin(
@@ -110,17 +116,18 @@ def _write_dialogs(settings: Settings, corpus: DialogCorpus, folder: Path) -> Hu
     return summary
 
 
-def _prepare(folder: Path) -> None:
-    """Create the folder, or check that it is empty or holds human dialogs, complete or not.
+def _prepare(folder: Path) -> AcquireReturnProxy:
+    """Create the folder, or check that it is empty or holds human dialogs, complete or not; return the lock on it.
 
     `human` in its `summary.json` tells; unfinished files alone are what an interruption left.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if all(path.name.endswith(".unfinished") for path in folder.iterdir()):
-            return
-        if "human" in json.loads((folder / "summary.json").read_text(encoding="utf-8")):
-            return
+        empty = all(path.name == ".lock" or path.name.endswith(".unfinished") for path in folder.iterdir())
+        if empty or "human" in json.loads((folder / "summary.json").read_text(encoding="utf-8")):
+            return FileLock(folder / ".lock").acquire(timeout=0)
+    except Timeout:
+        raise RunError(f"{folder}: another command is writing here; wait for it, or set another run_dir") from None
     except (OSError, ValueError, TypeError):
         pass
     raise RunError(f"run_dir={folder}: holds something else, or can't be written; set another run_dir")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from datasets import load_dataset
+from filelock import FileLock
 
 from generator.human import COMMAND
 from tests.output.html.test_page import unpack
@@ -46,6 +47,7 @@ def test_dialogs_and_dataset_load_and_are_the_same_bytes_again(tmp_path: Path) -
     assert (done.code, done.err) == (0, "")
     assert "human dialogs: 40, with 80 context-response pairs" in done.out
     assert {p.name for p in folder.iterdir()} == {
+        ".lock",
         "config.yaml",
         "dialogs.jsonl",
         "drops.jsonl",
@@ -89,6 +91,16 @@ def test_a_filter_that_keeps_no_pair_leaves_no_dataset_and_the_rest_says_so(tmp_
     assert json.loads((folder / "summary.json").read_text()) == {"human": 40, "pairs": 0, "skipped": 0}
     entries = unpack((folder / "report.html").read_text(encoding="utf-8"))["entries"]
     assert not any(turn["kept"] for entry in entries for turn in entry["turns"])
+
+
+def test_one_command_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
+    folder, path = tmp_path / "human", quac(tmp_path / "a.json", *ARTICLES)
+    folder.mkdir()
+    with FileLock(folder / ".lock"):
+        done = human(folder, path)
+        assert (done.code, [p.name for p in folder.iterdir()]) == (2, [".lock"])
+        assert done.error.startswith(f"{folder}: another command is writing here; ")
+    assert human(folder, path).code == 0
 
 
 def test_a_broken_dialog_is_counted_and_listed(tmp_path: Path) -> None:
@@ -161,10 +173,10 @@ def test_after_a_full_disk_the_same_command_completes_the_folder_and_no_run_take
     assert refused.code == 2
     assert str(folder / file) in refused.error and "No space left on device" in refused.error
 
-    if left := {p.name for p in folder.iterdir()}:
+    if left := {p.name for p in folder.iterdir()} - {".lock"}:
         run = [*openai_server.settings(), f"run_dir={folder}"]
         assert command(*run, "dialogs=1", "fresh=true").code == 2
-        assert {p.name for p in folder.iterdir()} == left
+        assert {p.name for p in folder.iterdir()} - {".lock"} == left
 
     assert human(folder, path, "export=mtrag").code == 0
 
