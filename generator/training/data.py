@@ -22,6 +22,8 @@ from generator.schema import Dialog, Message
 from generator.sets import dialog_set, stem
 from generator.training.settings import FinetuneSettings, Student
 
+LOCK = ".lock"  # file of a student's folder
+
 
 class Finetuning(FinetuneSettings):
     """All settings of `python -m generator.finetune`."""
@@ -173,7 +175,7 @@ def has_training(folder: Path, identity: Mapping[str, Any], fresh: bool = False)
         raise ConfigError(f"run_dir={folder}: is not a folder; set another run_dir")
     file = folder / "student.json"
     if not file.exists():
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and any(path.name != LOCK for path in folder.iterdir()):
             raise ConfigError(f"run_dir={folder}: is not the folder of a student, and holds files; set another run_dir")
         return False
     before = json.loads(file.read_text(encoding="utf-8"))["settings"]

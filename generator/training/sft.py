@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from jinja2 import TemplateError
 
 from generator.common.atomic_files import make_folder, write_text
 from generator.common.console import note
 from generator.errors import ConfigError, RunError, describe
-from generator.training.data import Finetuning, Pair, has_training, identify_training
+from generator.training.data import LOCK, Finetuning, Pair, has_training, identify_training
 from generator.training.draw import draw_pairs
 
 try:
@@ -37,7 +38,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     Raises:
         ConfigError: the model can't be loaded, or the folder holds another training.
         CorpusError: too few pairs are short enough.
-        RunError: the folder can't be made, or the disk is full.
+        RunError: the folder can't be made, another training is writing there, or the disk is full.
     """
     student, folder = settings.student, settings.folder
     identity = identify_training(settings, read)
@@ -45,7 +46,8 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     if continues and (folder / "result.json").exists():
         note(f"run_dir={folder}: this student is trained; fresh=true starts over")
         if settings.merged and not (folder / "model").exists():
-            _merge(settings)
+            with _alone(folder):
+                _merge(settings)
         return
     tokenizer, model = _load(settings, quantised=student.quantised)
 
@@ -60,31 +62,59 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
 
     positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     training, validation = map(_to_rows, draw_pairs(settings, read, measure, positions))
-    if settings.fresh and folder.exists():
-        shutil.rmtree(folder)
+    with _alone(folder):
+        if settings.fresh:
+            _empty(folder)
+        counts = {"pairs": len(training), "validation_pairs": len(validation)}
+        write_text(folder / "student.json", json.dumps({"settings": identity, **counts}, indent=2) + "\n")
+        start = time.monotonic()
+        trainer = _make_trainer(settings, tokenizer, model, training, validation)
+        resumes = _has_checkpoint(folder / "checkpoints")
+        if continues:
+            note(f"run_dir={folder}: " + ("continues from its last checkpoint" if resumes else "begins again"))
+        with _full_disk_told(folder):
+            trainer.train(resume_from_checkpoint=resumes)
+            trainer.model.save_pretrained(folder / "adapter")
+            if settings.merged:
+                _merge(settings)
+        result = {
+            **counts,
+            "best_loss": trainer.state.best_metric,
+            "seconds": None if resumes else round(time.monotonic() - start),  # those of an earlier session aren't known
+            "losses": _list_losses(trainer.state.log_history),
+        }
+        write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")
+        shutil.rmtree(folder / "checkpoints")
+        print(f"{len(training)} pairs, loss on {len(validation)} validation pairs {trainer.state.best_metric:.4f}")
+        print(f"run folder: {folder}", flush=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Make the folder, and keep a second training out of it: a killed `judges.students` leaves one at work."""
     make_folder(folder)
-    counts = {"pairs": len(training), "validation_pairs": len(validation)}
-    write_text(folder / "student.json", json.dumps({"settings": identity, **counts}, indent=2) + "\n")
-    start = time.monotonic()
-    trainer = _make_trainer(settings, tokenizer, model, training, validation)
-    resumes = _has_checkpoint(folder / "checkpoints")
-    if continues:
-        note(f"run_dir={folder}: " + ("continues from its last checkpoint" if resumes else "begins again"))
-    with _full_disk_told(folder):
-        trainer.train(resume_from_checkpoint=resumes)
-        trainer.model.save_pretrained(folder / "adapter")
-        if settings.merged:
-            _merge(settings)
-    result = {
-        **counts,
-        "best_loss": trainer.state.best_metric,
-        "seconds": None if resumes else round(time.monotonic() - start),  # those of an earlier session aren't known
-        "losses": _list_losses(trainer.state.log_history),
-    }
-    write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")
-    shutil.rmtree(folder / "checkpoints")
-    print(f"{len(training)} pairs, loss on {len(validation)} validation pairs {trainer.state.best_metric:.4f}")
-    print(f"run folder: {folder}", flush=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunError(f"run_dir={folder}: another training is writing here; wait for it, or end it") from None
+    except OSError as error:
+        raise RunError(
+            f"run_dir={folder}: can't be written ({describe(error)}); free space, or set another run_dir"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _empty(folder: Path) -> None:
+    """Remove the files of an earlier training; `student.json` last, since it marks the folder as a student's."""
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == "student.json"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
 
 
 @contextmanager

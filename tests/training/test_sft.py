@@ -73,6 +73,27 @@ def test_the_merged_model_is_the_model_with_the_adapter_and_not_quantised(
     assert all(torch.equal(weights, expected[name]) for name, weights in merged.state_dict().items())
 
 
+def test_a_second_training_in_a_folder_is_refused_while_the_first_goes_on(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from generator.training import sft
+
+    dialogs = [dialog(n, "correct") for n in range(8)]
+    make = sft._make_trainer
+
+    def second(*arguments: Any) -> Any:
+        monkeypatch.setattr(sft, "_make_trainer", make)
+        with pytest.raises(RunError, match="another training"):
+            train(tmp_path, model, *dialogs)
+        return make(*arguments)
+
+    monkeypatch.setattr(sft, "_make_trainer", second)
+    folder = train(tmp_path, model, *dialogs)
+    assert (folder / "result.json").exists() and (folder / "model").is_dir()
+    (folder / "result.json").unlink()
+    train(tmp_path, model, *dialogs)  # the lock is free again, and its file isn't one of another program
+
+
 def test_a_full_disk_is_one_line(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from generator.training import sft
 
