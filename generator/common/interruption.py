@@ -1,12 +1,14 @@
 """Interruption of long work: the first Ctrl-C or SIGTERM asks it to stop, the second ends the program."""
 
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from generator.common.concurrency import cancel
-from generator.common.console import note
+from generator.common.console import continues, note
 
 T = TypeVar("T")
 
@@ -22,7 +24,8 @@ async def interruptible(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]])
         note("stopping: finished work is being written; press Ctrl-C again to quit immediately")
 
     def interrupt(*_: object) -> None:
-        ends_at_once()
+        for number in _SIGNALS:
+            signal.signal(number, _quit)
         loop.call_soon_threadsafe(ask)
 
     # Not the event loop's handlers: they only run when the loop does, and a hanging disk blocks it.
@@ -32,6 +35,17 @@ async def interruptible(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]])
         return await work(stop), stop.is_set()
     finally:
         ends_at_once()
+
+
+def _quit(*_: object) -> None:
+    """End the process here and now, as a kill does, which runs survive.
+
+    An exception would be raised wherever the program is: in a destructor it would be lost, in a task the event loop
+    would print its traceback, and a thread would still be waited for.
+    """
+    show_cursor = "\x1b[?25h\n" if os.isatty(2) else ""  # that a progress bar hides
+    os.write(2, f"{show_cursor}interrupted; {continues('fresh=true' in sys.argv)}\n".encode())
+    os._exit(130)
 
 
 def ends_at_once() -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,17 +40,59 @@ def test_the_first_signal_asks_the_work_to_stop(number: signal.Signals, capsys: 
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("writing", [False, True])
-def test_a_second_signal_ends_blocked_work_as_the_first_one_ends_writing(writing: bool, number: signal.Signals) -> None:
-    """A hanging disk blocks the event loop."""
-
+def test_a_signal_ends_writing_at_once(number: signal.Signals) -> None:
     async def work(stop: asyncio.Event) -> None:
-        ends_at_once() if writing else os.kill(os.getpid(), number)
+        ends_at_once()
         os.kill(os.getpid(), number)
         time.sleep(1)
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(interruptible(work))
+
+
+WORK = {
+    "a disk that hangs": "threading.Timer(0.5, kill).start(); time.sleep(60)",
+    "an object's destructor": "Dying()",
+    "a task, among others": "await asyncio.gather(*(asyncio.create_task(signalled(n)) for n in range(3)))",
+    "a thread that is waited for": "await asyncio.gather(asyncio.to_thread(time.sleep, 60), signalled(0))",
+}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("where", WORK)
+def test_a_second_signal_ends_the_program_at_once_wherever_it_is(where: str, number: signal.Signals) -> None:
+    script = f"""
+import asyncio, os, signal, sys, threading, time
+from generator.common.interruption import interruptible
+
+def kill():
+    os.kill(os.getpid(), {int(number)})
+
+class Dying:
+    def __del__(self):
+        kill()
+        time.sleep(0.1)
+
+async def signalled(n):
+    await asyncio.sleep(0.1)
+    if n == 0:
+        kill()
+    await asyncio.sleep(60)
+
+async def work(stop):
+    kill()
+    await stop.wait()
+    {WORK[where]}
+    await asyncio.sleep(60)
+
+try:
+    asyncio.run(interruptible(work))
+except KeyboardInterrupt:
+    sys.exit(130)  # as `run_command`
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == 130
+    assert "Traceback" not in ended.stderr and "\ninterrupted; the same command continues\n" in ended.stderr
 
 
 @pytest.mark.parametrize("fresh", ["false", "true"])
