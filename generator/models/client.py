@@ -48,6 +48,7 @@ _METRICS_S = 5
 _BOUND_SLOWLY = ("vllm", "sglang")
 # In a message, such a key has backslashes before its quotes.
 _TEXT_BOUND = re.compile(rb'"maxLength":\d+,')
+_HELLO = (Message(role="user", content="Say hello."),)
 # Errors of a call without a complete response; ValueError is raised for an impossible host name.
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
@@ -94,7 +95,8 @@ class HttpClient:
             api_base, -(-endpoint.most_dialogs // share), endpoint.dialogs is None, endpoint._processes
         )
         self._tally = Tally()
-        self._good: tuple[Message, ...] = (Message(role="user", content="Say hello."),)
+        self._good: tuple[Message, ...] = _HELLO
+        self._lost: ServerGone | None = None
         self._trying, self._trials, self._tried = asyncio.Lock(), 0, False
         self._alone, self._bounds_texts = share == 1, endpoint.bounds_texts
         self._timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s, sock_connect=min(30, endpoint.timeout_s))
@@ -109,6 +111,8 @@ class HttpClient:
     async def chat(self, request: ChatRequest, age: int = -1) -> ChatReply:
         """Make one call, with retries of transient failures: few while the server answers other calls.
 
+        Once the server was lost, only a trial waits for it: a run may go on without its judge's server.
+
         Args:
             age: of the dialog that the call belongs to, by which calls get their turn.
 
@@ -116,6 +120,17 @@ class HttpClient:
             lm15.LM15Error: the server refused the call, or failed at every attempt; `ServerGone` if the server itself
                 is lost.
         """
+        if self._lost and not await self._try_soon():
+            raise type(self._lost)(_why(self._lost))
+        try:
+            reply = await self._chat(request, age)
+        except ServerGone as error:
+            self._lost, self._good = error, _HELLO  # a server that is back has no prompt in its cache
+            raise
+        self._lost = None
+        return reply
+
+    async def _chat(self, request: ChatRequest, age: int) -> ChatReply:
         call, served = FailingCall(self._tally, self._endpoint.retry_wait_s), self._tally.served
 
         retrying = AsyncRetrying(

@@ -280,6 +280,24 @@ def test_a_server_that_fails_at_every_call_is_lost(code: int, calls: int) -> Non
         assert len(server.bodies) == calls
 
 
+def test_a_lost_server_costs_later_calls_a_trial_alone_until_it_is_back() -> None:
+    async def work(client: HttpClient) -> list[int]:
+        counts = []
+        for number in range(3):
+            with pytest.raises(ServerGone, match=r"did not answer within 0\.4 s"):
+                await client.chat(request(f"call {number}"))
+            counts.append(len(server.bodies))
+        server.faults = ()
+        await client.chat(request("back"))
+        await client.chat(request("again"))
+        return counts
+
+    with OpenAIServer(faults=lambda *_: fake.hang) as server:
+        first, second, third = asked(server.endpoint(retries=3, timeout_s=0.4), work)
+        assert first > 4 and (second, third) == (first + 1, first + 2)
+        assert [fake.prompt(body) for body in server.bodies[first:]] == ["Say hello."] * 3 + ["back", "again"]
+
+
 # Error messages
 
 
