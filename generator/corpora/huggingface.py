@@ -9,6 +9,7 @@ import warnings
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,11 +19,13 @@ from pydantic import Field
 from generator.common.console import count_noun, note
 from generator.corpora.files import File, count_suffixes, is_url, list_files, open_file
 from generator.corpora.formats import FORMATS
+from generator.corpora.json_records import read_json_lines
 from generator.corpora.jsonl import FieldCorpus
 from generator.errors import CorpusError, describe
 from generator.schema import Document, SkippedRecord
 
 _TIMEOUT_S = 10
+_FIRST_LINES = 1000  # which tell the columns of JSON lines
 # The reader of a single file. `datasets` finds that of a folder; given a file, it would read the folder around it.
 _READERS = {
     ".parquet": "parquet",
@@ -99,10 +102,35 @@ class HuggingFaceCorpus(FieldCorpus):
         fields = (self.id_field, self.text_field, self.title_field, self.url_field)
         wanted = [name for name in (*fields, self.document_field if self._as_given else None) if name]
         rows = self._open(path, wanted)
+        if isinstance(rows, list):
+            lines = _read_lines(rows)
+            first = list(islice(lines, _FIRST_LINES))
+            inside: dict[str, Any] = {}
+            for line in first:
+                for name, value in line.items():
+                    inside[name] = (
+                        {**(inside.get(name) or {}), **value} if isinstance(value, dict) else inside.get(name)
+                    )
+            self._check_columns(wanted, list(inside), inside)
+            return chain(first, lines)
         names = rows.column_names or list(next(iter(rows), {}))
+        columns = self._check_columns(wanted, names, rows.features or {})
+        rows = rows.select_columns(list(dict.fromkeys(columns)))  # images and sound aren't decoded
+        is_list = rows.features is None and any(_READERS.get(_suffix(file.name)) == "json" for file in self.files())
+        return _decode(rows) if is_list else iter(rows)
+
+    def _check_columns(self, wanted: Sequence[str], names: Sequence[str], inside: Mapping[str, Any]) -> list[str]:
+        """Return the columns that hold the fields `wanted`.
+
+        Args:
+            inside: by column the fields of the objects in it, if it has objects.
+
+        Raises:
+            CorpusError: a field is in none.
+        """
         columns = [name if name in names else name.partition(".")[0] for name in wanted]
         for name, column in zip(wanted, columns, strict=True):
-            inner = (rows.features or {}).get(column)
+            inner = inside.get(column)
             is_object = column != name and isinstance(inner, dict)
             known = [f"{column}.{field}" for field in inner or ()] if is_object else names
             if not any(f"{name}.".startswith(f"{field}.") for field in known):
@@ -110,22 +138,28 @@ class HuggingFaceCorpus(FieldCorpus):
                     f"corpus.path={self.path}: no column {name}, only {', '.join(known) or 'nothing'}; "
                     "set corpus.text_field, id_field, title_field, url_field and document_field to its columns"
                 )
-        rows = rows.select_columns(list(dict.fromkeys(columns)))  # images and sound aren't decoded
-        is_list = rows.features is None and any(_READERS.get(_suffix(file.name)) == "json" for file in self.files())
-        return _decode(rows) if is_list else iter(rows)
+        return columns
 
     def _open(self, path: str, columns: Sequence[str]) -> Any:
         """Return the split of the data set at `path`, of which `columns` are wanted, as an `IterableDataset`.
 
+        Local JSON lines are returned as a list of their files: `datasets` guesses types, so that it gives text as JSON
+        where another row has a number in its place, and days and times in place of strings that look like them.
         Resharded, a Parquet file is read by row groups; else all of it would be in memory at its end. On the hub that
         would cost a request for every file first.
         """
-        from datasets import load_dataset, load_dataset_builder, load_from_disk
+        from datasets import config, load_dataset, load_dataset_builder, load_from_disk
         from datasets.utils.logging import set_verbosity
 
         set_verbosity(logging.CRITICAL)  # it logs what it raises
         logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # a README.md needn't be a card
         if self._on_hub:
+            if config.HF_HUB_OFFLINE:
+                try:
+                    cached = load_dataset(path, self.subset, split=self.split, revision=self.revision)
+                except OSError as error:
+                    raise self._not_found("with HF_HUB_OFFLINE the cache of `datasets`", error) from error
+                return cached.to_iterable_dataset()
             self._check_hub()
             return load_dataset(path, self.subset, split=self.split, revision=self.revision, streaming=True)
         is_saved = any(Path(path, name).is_file() for name in ("state.json", "dataset_dict.json"))
@@ -144,12 +178,17 @@ class HuggingFaceCorpus(FieldCorpus):
             files = [file for file in self.files() if file.name in chosen]
             if len(builder.builder_configs) == 1:
                 self._note_unread(chosen)
+            parts = {os.path.relpath(name, path) for name in builder.config.data_files.get(self.split, ())}
+            if lines := _json_lines([file for file in files if file.name in parts]):
+                return lines
             options = _reading(files, columns)
             return load_dataset(path, self.subset, split=self.split, streaming=True, **options).reshard()
         suffix = _suffix(path)
         if suffix not in _READERS:
             endings = ", ".join(_READERS)
             raise CorpusError(f"corpus.path={self.path}: give a local folder, or a file or URL that ends in {endings}")
+        if lines := _json_lines(self.files()):
+            return lines
         pattern, options = path if is_url(path) else glob.escape(path), _reading(self.files(), columns)
         return load_dataset(_READERS[suffix], data_files=pattern, split=self.split, streaming=True, **options).reshard()
 
@@ -174,10 +213,36 @@ class HuggingFaceCorpus(FieldCorpus):
         try:
             HfApi().dataset_info(self.path, revision=self.revision, timeout=_TIMEOUT_S)
         except Exception as error:  # of the HTTP library, too
-            raise CorpusError(
-                f"corpus.path={self.path}: no such file or folder, and the Hugging Face hub has no such data set "
-                f"({describe(error)}); set it to a file, a folder, or a data set's name on the hub"
-            ) from error
+            raise self._not_found("the Hugging Face hub", error) from error
+
+    def _not_found(self, place: str, error: Exception) -> CorpusError:
+        return CorpusError(
+            f"corpus.path={self.path}: no such file or folder, and {place} has no such data set "
+            f"({describe(error)}); set it to a file, a folder, or a data set's name on the hub"
+        )
+
+
+def _json_lines(files: Sequence[File]) -> list[File]:
+    """Return the files if all are JSON lines, by how they begin; else none."""
+    whole = [file for file in files if not file.fault]
+    for file in whole:
+        first = next(read_json_lines(file), ("", {})) if _READERS.get(_suffix(file.name)) == "json" else None
+        if first is None or isinstance(first[1], SkippedRecord):
+            return []
+    return whole
+
+
+def _read_lines(files: Sequence[File]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of JSON lines.
+
+    Raises:
+        ValueError: a line is none, so that a file that breaks off is no shorter data set.
+    """
+    for file in files:
+        for where, row in read_json_lines(file):
+            if isinstance(row, SkippedRecord):
+                raise ValueError(f"{where}: {row.reason}")
+            yield row
 
 
 def _decode(rows: Any) -> Iterator[Mapping[str, Any]]:
@@ -240,8 +305,7 @@ def _explain(error: Exception) -> str:
         return f"{why}; save it as UTF-8"
     if isinstance(error, CastError):
         found, first = (", ".join(names) for names in (error.table_column_names, error.requested_column_names))
-        told = f"some rows have the columns {found}, the first {first}"
-        return f"{told}; give all the same, or read JSON lines by corpus=jsonl"
+        return f"some rows have the columns {found}, the first {first}; give all the same"
     return why
 
 

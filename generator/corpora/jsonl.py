@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import date
+from decimal import Decimal
 from typing import Any, ClassVar, Literal
+from uuid import UUID
 
 from pydantic import Field, ValidationError
 
@@ -26,7 +29,7 @@ class FieldCorpus(UserCorpus):
 
     id_field: str | None = Field(
         min_length=1,
-        description="Field with the id: a string or a whole number, unique in the corpus. "
+        description="Field with the id: a string, a whole number, a decimal or a date, unique in the corpus. "
         "Null: the record's place makes the id.",
     )
     text_field: str = Field(min_length=1, description="Field with the document's text, a string.")
@@ -112,7 +115,9 @@ def _string(record: Mapping[str, Any], field: str, setting: str) -> str:
 
 def _id(record: Mapping[str, Any], field: str, setting: str) -> str:
     value = _value(record, field)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, float) and value.is_integer():  # as pandas stores whole numbers beside a null
+        value = int(value)
+    if isinstance(value, int | Decimal | date | UUID) and not isinstance(value, bool):
         return str(value)
     return _string(record, field, setting)
 

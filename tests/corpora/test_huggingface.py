@@ -4,6 +4,8 @@ import random
 import socketserver
 import time
 import tracemalloc
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,20 @@ def test_a_row_that_cannot_be_read_is_told_by_its_number_and_field(tmp_path: Pat
     assert (where, reason) == (f"{path}: train[0]", "`n` must be a string, not 1.5")
 
 
+@pytest.mark.parametrize(
+    ("values", "ids"),
+    [
+        ([Decimal("7"), Decimal("8.50")], ["7.00", "8.50"]),
+        ([date(2025, 3, 4), date(2025, 3, 5)], ["2025-03-04", "2025-03-05"]),
+        ([7.0, 8.0], ["7", "8"]),
+    ],
+)
+def test_decimals_dates_and_whole_numbers_are_ids(values: list[object], ids: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"id": values, "text": ["One.", "Two."]}), path)
+    assert [document.id for document in good(read("huggingface", path=str(path), id_field="id"))] == ids
+
+
 def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are(tmp_path: Path) -> None:
     told = message(lambda: read("huggingface", path=save(".jsonl", tmp_path), text_field="body"))
     assert told.startswith(f"corpus.path={tmp_path}/rows.jsonl: no column body, only id, text, title, link, n")
@@ -176,6 +192,20 @@ def test_the_hub_is_asked_for_what_is_set(monkeypatch: pytest.MonkeyPatch) -> No
         ("someone/articles", "north"),
         {"split": "test", "revision": "v2", "streaming": True},
     ]
+
+
+def test_without_a_connection_what_was_loaded_before_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def loaded(path: str, *_: object, **options: object) -> Dataset:
+        assert not options.get("streaming"), "datasets streams nothing from its cache"
+        if path != "someone/articles":
+            raise ConnectionError("Couldn't reach it")
+        return Dataset.from_list(ROWS)
+
+    monkeypatch.setattr("datasets.load_dataset", loaded)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: pytest.fail("there is no connection"))
+    assert [d.text for d in good(read("huggingface", path="someone/articles"))] == ["One.", "Two."]
+    assert "HF_HUB_OFFLINE" in message(lambda: read("huggingface", path="someone/else"))
 
 
 @pytest.mark.parametrize("name", ["someone/articles", "articles", "folder/rows.parquet"])
@@ -268,7 +298,22 @@ def test_a_part_of_parquet_may_be_empty(tmp_path: Path) -> None:
     assert [d.text for d in good(read("huggingface", path=str(tmp_path)))] == ["One.", "Two."]
 
 
+def test_values_of_json_lines_stay_as_they_are_whatever_the_others_look_like(tmp_path: Path) -> None:
+    rows = [{"id": f"2025-03-{day:02}", "text": f"Two lines:\n“{day}”."} for day in range(1, 30)]
+    filler = {"id": "filler", "text": "x" * 400_000}
+    mixed = [{"id": 4, "text": 5}, {"id": "z", "text": "Z.", "note": "of another column"}]
+    for name, several in (("train-0", [*rows, *[filler | {"id": f"f{n}"} for n in range(30)]]), ("train-1", mixed)):
+        write_lines(tmp_path / f"{name}.jsonl", *several)
+    found = read("huggingface", path=str(tmp_path), id_field="id")
+    texts = {document.id: document.text for document in found if isinstance(document, Document)}
+    assert [texts[row["id"]] for row in rows] == [row["text"] for row in rows]
+    assert texts["z"] == "Z."
+    assert [reason for _, reason in broken([row for row in found if not isinstance(row, Document)])] == [
+        "`text` must be a string, not 5"
+    ]
+
+
 def test_files_with_other_columns_are_an_error_that_names_them(tmp_path: Path) -> None:
-    write_lines(tmp_path / "a.jsonl", {"text": "One."})
-    write_lines(tmp_path / "b.jsonl", {"text": "Two.", "note": "x"})
+    Dataset.from_dict({"text": ["One."]}).to_parquet(tmp_path / "a.parquet")
+    Dataset.from_dict({"text": ["Two."], "note": ["x"]}).to_parquet(tmp_path / "b.parquet")
     assert "have the columns text, note, the first text;" in message(lambda: read("huggingface", path=str(tmp_path)))
