@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -228,6 +229,11 @@ def test_a_server_that_is_no_head_node_is_not_waited_for_without_end(monkeypatch
         address = f"127.0.0.1:{server.port}"
         with pytest.raises(RunError, match=f"executor.address={address}: no Ray cluster"):
             Cluster(address, 1, 1, 0)
+
+
+def test_a_part_that_cannot_be_sent_to_workers_is_one_line() -> None:
+    with RaySettings(workers=2, cpus=1, gpus=0).open() as executor, pytest.raises(RunError, match=r"_thread\.lock"):
+        list(executor.spread(partial(isinstance, threading.Lock()), [range(1), range(2)]))
 
 
 @installed

@@ -19,7 +19,7 @@ from pydantic import Field, field_validator
 from generator.common.concurrency import Piece, Wanted, in_order, one_by_one
 from generator.common.console import note
 from generator.dialogs.generate import GeneratedDialog
-from generator.errors import GroundedDialogsError, RunError
+from generator.errors import GroundedDialogsError, RunError, describe
 from generator.execution.base import Executor, ExecutorSettings, Plans
 from generator.execution.ray.cluster import Cluster, as_run_error
 from generator.execution.ray.exchange import Call, Exchange
@@ -116,14 +116,14 @@ class RayExecutor(Executor):
         if len(pieces) < 2:  # nothing to distribute
             yield from one_by_one(function, pieces)
             return
-        rows = [{"piece": pickle.dumps(piece)} for piece in pieces]
+        rows, applied = [{"piece": pickle.dumps(piece)} for piece in pieces], _pickle(function)
         ray = self._ray()
         from generator.execution.ray.worker import Apply
 
         with as_run_error():
             dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
                 Apply,
-                fn_constructor_args=(pickle.dumps(function), Path.cwd()),
+                fn_constructor_args=(applied, Path.cwd()),
                 compute=ray.data.ActorPoolStrategy(size=min(self._settings.workers, len(rows))),
                 num_cpus=self._settings.cpus,
                 num_gpus=self._settings.gpus,
@@ -172,7 +172,7 @@ class RayExecutor(Executor):
             .flat_map(feed(exchange), num_cpus=0)
             .map(
                 Worker,
-                fn_constructor_args=(pickle.dumps(plans.open), workers, exchange, Path.cwd()),
+                fn_constructor_args=(_pickle(plans.open), workers, exchange, Path.cwd()),
                 # A few more plans than it generates at a time wait in each worker.
                 compute=ray.data.ActorPoolStrategy(
                     size=workers,
@@ -256,6 +256,21 @@ class _Session:
         for number, dialog_id, key, stage, turn, reply in calls:
             if number >= self._next:  # otherwise its dialog is recorded already
                 self._store.add_call(dialog_id, key, stage, turn, ChatReply.model_validate_json(reply))
+
+
+def _pickle(part: object) -> bytes:
+    """Return what workers make a part of the run of.
+
+    Raises:
+        RunError: a class of the user's own holds what can't be sent, such as a lock.
+    """
+    try:
+        return pickle.dumps(part)
+    except Exception as error:  # of whatever the part holds
+        raise RunError(
+            f"executor=ray: a part of your own can't be sent to workers ({describe(error)}); keep plain values in its "
+            "settings, and make the rest where they open or build it, or set executor=local"
+        ) from error
 
 
 def _read(dataset: Any, loop: asyncio.AbstractEventLoop, session: _Session) -> None:
