@@ -128,7 +128,7 @@ class QuestionType(Record):
             dialog = "".join(f"User: {pair.user} Agent: {pair.agent} " for pair in example.dialog)
             lines.append(f"In another dialog, on another topic: {dialog}→ {example.question}")
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
-        return "\n".join([*lines, f"It has at most {self.words} words.", *self._list_beginnings()])
+        return "\n".join([*lines, f"It has at most {self.words} words.", *self._list_phrasings()])
 
     def brief(self) -> str:
         """Return the type without examples, and with steps only where no beginnings show it.
@@ -136,17 +136,20 @@ class QuestionType(Record):
         What takes up nothing, or asks nothing, begins as it likes.
         """
         free = self.takes_up == "neither" or "asks-nothing" in self.checks
-        shown = () if free else self._list_beginnings() or self.steps
+        shown = () if free else self._list_phrasings() or self.steps
         return "\n".join([self.definition, f"It has at most {self.words} words.", *shown])
 
-    def _list_beginnings(self) -> list[str]:
-        listed = ", ".join(f"“{words}”" for words in self.beginnings())
-        return [f"It begins like one of these: {listed}"] if listed else []
+    def _list_phrasings(self) -> list[str]:
+        """Return how questions begin, or, where one begins with its gap (“…はいくらですか？”), the whole phrasings."""
+        shown = self.beginnings() or [phrasing.partition("…")[0].strip() for phrasing in self.phrasings]
+        how = "begins like one of these" if all(shown) else "is put like one of these, with words in place of “…”"
+        listed = ", ".join(f"“{words}”" for words in (shown if all(shown) else self.phrasings))
+        return [f"It {how}: {listed}"] if listed else []
 
     def beginnings(self) -> list[str]:
         """Return the phrasings up to their first gap, which small models copy, without those cut to one word."""
         cut = [(phrasing.partition("…")[0].strip(), "…" in phrasing) for phrasing in self.phrasings]
-        return [words for words, gap in cut if " " in words or not gap] or list(self.phrasings)
+        return [words for words, gap in cut if " " in words or not gap]
 
     @property
     def multi_turn_type(self) -> str:

@@ -84,6 +84,22 @@ def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> Non
     ), "a gap is nothing that a model could copy"
 
 
+@pytest.mark.parametrize(
+    ("phrasings", "shown"),
+    [
+        (("¿Cuándo … ?", "¿Quién … ?"), "It begins like one of these: “¿Cuándo”, “¿Quién”"),
+        (("では、…はどうですか？", "もし…なら？"), "It begins like one of these: “では、”, “もし”"),
+        (
+            ("誰が…か？", "…はいくらですか？"),
+            "It is put like one of these, with words in place of “…”: “誰が…か？”, “…はいくらですか？”",
+        ),
+    ],
+)
+def test_no_beginning_shows_a_gap(phrasings: tuple[str, ...], shown: str) -> None:
+    kind = read_types()["direct"].model_copy(update={"phrasings": phrasings})
+    assert kind.prompt().endswith(f"\n{shown}") and kind.brief().endswith(f"\n{shown}")
+
+
 def test_in_plain_words_a_target_tells_its_type_and_what_else_it_is() -> None:
     kinds, unanswerable = read_types(), read_facets("answerability")["unanswerable"]
     kind, keyword = kinds["factoid"], kinds["keyword"]
