@@ -243,7 +243,7 @@ class GroundingJudge(ComputingJudge):
         if not has_words(answer):
             return self.verdict(UNJUDGED, "no answer")
         if is_unspaced(answer):
-            return self.verdict(UNJUDGED, "no spaces part its words")
+            return self.verdict(UNJUDGED, "needs spaces between words; a judge that asks a model does not")
         if languages().differ:
             of = languages()
             return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")

@@ -320,7 +320,7 @@ def test_what_an_earlier_answer_made_up_supports_no_later_one() -> None:
 def test_german_is_judged_and_text_without_spaces_is_not() -> None:
     assert verdict("Die Jahreskarte kostet 120 Kronen.", passage=CARD).label == "correct"
     assert "130" in verdict("Die Jahreskarte kostet 130 Kronen.", passage=CARD).explanation
-    assert verdict("図書館は九時に開きます。").explanation == "no spaces part its words"
+    assert verdict("図書館は九時に開きます。").explanation.endswith("a judge that asks a model does not")
     assert verdict("It costs 120 crowns.", passage=None).explanation == "no passages"
 
 
