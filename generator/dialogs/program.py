@@ -30,6 +30,8 @@ from generator.prompts.signatures import FirstQuestion, NewQuestion, NextQuestio
 from generator.schema import Algorithm, Judge, Passage, Split, Turn
 from taxonomy import QuestionType
 
+UNRESOLVED = "is not resolved: the turn after it was skipped"
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -183,9 +185,10 @@ class DialogProgram(Program):
         leaning = Leaning(question_types, ahead=not self.reasoning)
         history: tuple[Turn, ...] = ()  # line 1 of both algorithms
         passages: tuple[Passage, ...] = ()
+        before = history, passages  # without the last turn
         skipped: tuple[tuple[int, Rejected], ...] = ()
         for place, each in enumerate(question_types):  # line 2 of both, line 8 of Algorithm 2
-            question_type = asker.adapt(each, place)
+            question_type, start = asker.adapt(each, place), (history, passages)
             try:
                 if history and question_type.is_conversational:
                     turn = await self.chat.acall(history, question_type, asker)
@@ -202,12 +205,20 @@ class DialogProgram(Program):
                     if place == asker.switch:
                         settled = known
                 tell_turn(turn)
+                before = start
                 history = (*history, turn)  # line 5 of Algorithm 1, lines 6 and 17 of Algorithm 2
             except Rejected as rejected:
                 # Without a first turn there is no dialog, a prompt that is too long only grows, and a slip is a drop.
                 if not history or rejected.stage in ("context", SLIP):
                     return Draft(history, passages, skipped, rejected)
                 skipped = (*skipped, (len(history) + 1, rejected))
+                if question_type.resolves and history[-1].answerability == "underspecified":
+                    # Nobody would reply to what the agent asked back.
+                    lost, (history, passages) = history[-1], before
+                    unresolved = Rejected("ask", UNRESOLVED, f"User: {lost.query}\nAgent: {lost.answer}")
+                    if not history:
+                        return Draft(end=rejected)
+                    skipped = (*skipped, (lost.turn, unresolved))
         return Draft(history, passages, skipped)
 
     @abstractmethod

@@ -354,6 +354,31 @@ def test_without_the_turn_before_there_is_nothing_to_resolve() -> None:
     ]
 
 
+def test_a_question_that_nobody_resolves_is_taken_back() -> None:
+    plain, usual = Target(**dict(KINDS["factoid"])), {"question": "The usual one."}
+    asked = {"question": "When does the mill grind rye?", "consistent": True}
+    model = Scripted(
+        ask=[asked, QUESTION, *[usual] * 3, {"question": "Who built its wheel?", "consistent": True}],
+        answer=[{"consistent": True}, {"answer": HEDGES}, {"consistent": True}],
+    )
+    found = Shelf([[MILL], [FERRY, POOL], [FERRY, POOL], [MILL]])
+    draft = write(model, found, [plain, unclear(), resolving(), plain], MILL)
+    assert [turn.query for turn in draft.turns] == [asked["question"], "Who built its wheel?"]
+    assert [turn.turn for turn in draft.turns] == [1, 2]
+    assert draft.passages == (MILL,)
+    assert [(number, why.reason) for number, why in draft.skipped] == [
+        (3, "doesn't name the one that is meant"),
+        (2, "is not resolved: the turn after it was skipped"),
+    ]
+
+
+def test_a_dialog_that_opens_with_what_nobody_resolves_is_one_drop() -> None:
+    model = Scripted(ask=[QUESTION, *[{"question": "The usual one."}] * 3], answer=[{"answer": HEDGES}])
+    draft = write(model, shelf(), [unclear(), resolving()])
+    assert (draft.turns, draft.skipped) == ((), ())
+    assert draft.end and draft.end.reason == "doesn't name the one that is meant"
+
+
 # --- a whole run
 
 TEXTS = [
