@@ -117,7 +117,7 @@ def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:
 
 
 def _scattered(request: str, passages: Sequence[Passage]) -> str | None:
-    apart = _coverage(request, passages) <= _SCATTERED or len(topic_stems(request)) < 2
+    apart = _coverage(request, passages) <= _SCATTERED
     return None if apart else "makes sense: its words stand together in a sentence"
 
 
