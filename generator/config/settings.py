@@ -1,6 +1,7 @@
 """All settings of a run, and which of them decide what its data is."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -189,14 +190,24 @@ def load(cfg: DictConfig) -> Settings:
     data = plain(cfg)
     groups = (name for name in Settings.model_fields if name not in RunSettings.model_fields)
     parts = {group: build_choice(group, data.get(group)) for group in groups}
-    parts["export"] = None if isinstance(parts["export"], dict) else parts["export"]
+    exporter = parts["export"] = None if isinstance(parts["export"], dict) else parts["export"]
+    if exporter is not None and not _names_a_folder(exporter):
+        raise ConfigError(
+            f"export: {type(exporter).__name__}.name={exporter.name}: must be the name of a folder of its own in the "
+            "run folder: letters, digits, - and _, and not `dataset`"
+        )
     return validate(Settings, data | parts)
 
 
 def exporters() -> list[str]:
-    """Return the names of all exporters of `conf/`, which are those of their folders."""
+    """Return the names of all exporters of `conf/` that can be used, which are those of their folders."""
     parts = (build_choice("export", choice) for choice in choices("export"))
-    return [part.name for part in parts if not isinstance(part, dict)]
+    return [part.name for part in parts if not isinstance(part, dict) and _names_a_folder(part)]
+
+
+def _names_a_folder(exporter: Exporter) -> bool:
+    """Return whether a run folder has nothing else of an exporter's name, whose folder is replaced, or removed."""
+    return exporter.name != "dataset" and re.fullmatch(r"[\w-]+", exporter.name) is not None
 
 
 def human_corpora() -> list[str]:

@@ -14,8 +14,9 @@ from generator.__main__ import COMMAND
 from generator.command import Command, normalise
 from generator.config.choices import compose_config
 from generator.config.conf_files import choices, groups
-from generator.config.settings import load
+from generator.config.settings import exporters, load
 from generator.errors import ConfigError
+from generator.output.mtrag import MtragExport
 from generator.statistics import COMMAND as STATISTICS
 from tests.support.runs import command
 
@@ -146,6 +147,15 @@ WRONG = [
 @pytest.mark.parametrize(("given", "said"), WRONG, ids=[given for given, _ in WRONG])
 def test_a_wrong_setting_is_one_line_that_says_what_to_do(given: str, said: str) -> None:
     assert said in refused(*NOBODY, *given.split(" "))
+
+
+@pytest.mark.parametrize("name", ["dataset", "../up", "..", "run.db", "a/b", ""])
+def test_an_exporter_has_a_folder_of_its_own(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has its name in the run folder is replaced, and removed when the run's dialogs change."""
+    monkeypatch.setattr(MtragExport, "name", name)
+    done = command("export=mtrag", f"run_dir={tmp_path}")
+    assert done.code == 2 and done.error.startswith(f"export: MtragExport.name={name}: ")
+    assert name not in exporters()
 
 
 @pytest.mark.parametrize(("program", "near"), [(COMMAND, "corpus.path or export.path"), (STATISTICS, "corpus.path?")])
