@@ -13,7 +13,8 @@ from pydantic import Field
 
 from generator.common.console import note
 from generator.dialogs.marks import fingerprint
-from generator.schema import Dialog, Record, Turn
+from generator.errors import ConfigError
+from generator.schema import TASK, Dialog, Record, Turn
 from generator.sets import DialogSet, dialog_set
 from judges.people import Stratum, Unit
 from taxonomy import Criteria
@@ -164,7 +165,7 @@ def draw_sample(
         if turn is not None:
             drawn.append(Drawn(Item(id=blind, turn=turn, **about), dialog, dialog.turns[turn - 1]))
             continue
-        drawn += [Drawn(Item(id=f"{blind}-{t.turn}", turn=t.turn, **about), dialog, t) for t in dialog.own_turns]
+        drawn += [Drawn(Item(id=f"{blind}-{t.turn}", turn=t.turn, **about), dialog, t) for t in _answered(dialog)]
         if whole:
             drawn.append(Drawn(Item(id=blind, **about), dialog, None))
     key = Key(
@@ -183,19 +184,33 @@ def draw_sample(
 
 def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[Stratum]) -> Iterator[_Candidate]:
     for dialog in _different(dialogs):
-        for turn in dialog.own_turns if unit == "pairs" else [None]:
+        for turn in _answered(dialog) if unit == "pairs" else [None]:
             of = _strata(dialog, turn) | {"source": dialogs.path}
             number = None if turn is None else turn.turn
             yield _Candidate(source, dialog.id, number, tuple(of[name] for name in strata))
 
 
+def _answered(dialog: Dialog) -> list[Turn]:
+    """Return the turns that people can judge: some of RAD-Bench's have no reference. A model's empty answer stays."""
+    tested = dialog.context or dialog.ended == TASK
+    return [turn for turn in dialog.own_turns if turn.answer or tested]
+
+
 def _different(dialogs: DialogSet) -> Iterator[Dialog]:
-    """Yield the first dialog with each id, then report the others, as of `context=both`: marks couldn't tell them."""
+    """Yield the first dialog with each id, then report the others, as of `context=both`: marks couldn't tell them.
+
+    Raises:
+        ConfigError: none has an answer.
+    """
     counts: Counter[str] = Counter()
+    answered = False
     for dialog in dialogs.dialogs():
         counts[dialog.id] += 1
-        if counts[dialog.id] == 1:
+        if counts[dialog.id] == 1 and _answered(dialog):
+            answered = True
             yield dialog
+    if not answered:
+        raise ConfigError(f"{dialogs.path}: has no answer to judge; judge a model's answers, or use judges.review")
     if others := counts.total() - len(counts):
         note(f"{dialogs.path}: {others} of {counts.total()} dialogs have the id of an earlier one; they aren't drawn")
 

@@ -158,6 +158,20 @@ def test_of_a_model_under_test_people_judge_what_it_answered(tmp_path: Path) -> 
     assert list(found) == [1, 2, 3] and not found[1] | found[3] and "human:ann:faithfulness" in found[2]
 
 
+@pytest.mark.parametrize(("unit", "items"), [("pairs", [3]), ("dialogs", [3, None])])
+def test_what_has_no_answer_is_not_drawn(unit: str, items: list[int | None], tmp_path: Path) -> None:
+    """RAD-Bench's travel items have a reference in their last turn alone."""
+    travel, other = dialog(1), dialog(2)
+    turns = [turn.model_copy(update={"answer": turn.answer if turn.turn == 3 else ""}) for turn in travel.turns]
+    none = [turn.model_copy(update={"answer": ""}) for turn in other.turns]
+    whole = other.model_copy(update={"turns": tuple(none)})
+    run = run_of(tmp_path / "run", travel.model_copy(update={"turns": tuple(turns)}), whole)
+    drawn(tmp_path, run, f"unit={unit}")
+    assert [item["turn"] for item in key_of(tmp_path).values()] == items
+    refused = command("draw", run_of(tmp_path / "none", whole), f"output={tmp_path / 'nothing'}", f"unit={unit}")
+    assert "has no answer to judge" in refused.refused
+
+
 def test_strata_get_their_shares(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", *(dialog(n, 2) for n in range(40)))
     drawn(tmp_path, run, "items=20", "strata=[answerability,turn]")
