@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from generator.dialogs.columns import difficulty, new_passages, overlap
 from generator.output.chat import kept_turns
 from generator.schema import TASK, Dialog, Drop, Record, Turn
 
@@ -23,6 +24,7 @@ class ListedTurn(Record):
     """The part of a turn that the list shows, searches and filters by.
 
     Attributes:
+        overlap, new_passages, difficulty: what the pair is worth; see `generator.dialogs.columns`.
         given: a task came with it, so that it is no pair.
         kept: whether its pair is in the dataset; None if it is no pair, or nothing tells.
     """
@@ -34,6 +36,9 @@ class ListedTurn(Record):
     multi_turn_type: str | None
     answerability: str
     verdicts: tuple[tuple[str, str], ...]
+    overlap: float | None
+    new_passages: int | None
+    difficulty: str | None
     given: bool
     kept: bool | None
 
@@ -138,9 +143,7 @@ def listed(run: int, dialog: Dialog, drops: Sequence[Drop] | None) -> Entry:
         ended="" if dialog.ended in ("complete", TASK) else dialog.ended,
         # A sample for people to judge names no model, and has no labels.
         turns=tuple(
-            _listed_turn(
-                t, t.turn not in own, t.turn not in dropped if known and t.turn in pairs else None, not dialog.lm
-            )
+            _listed_turn(dialog, t, t.turn not in own, t.turn not in dropped if known and t.turn in pairs else None)
             for t in dialog.turns
         ),
         drops=tuple(drops),
@@ -153,8 +156,17 @@ def pack(data: Any) -> str:
     return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
 
 
-def _listed_turn(turn: Turn, given: bool, kept: bool | None, blind: bool) -> ListedTurn:
+def _listed_turn(dialog: Dialog, turn: Turn, given: bool, kept: bool | None) -> ListedTurn:
     same = {name: getattr(turn, name) for name in ("turn", "query", "answer", "question_type", "multi_turn_type")}
     verdicts = tuple((verdict.judge, verdict.label) for verdict in turn.verdicts)
-    answerability = "" if blind else turn.answerability
-    return ListedTurn(**same, answerability=answerability, verdicts=verdicts, given=given, kept=kept)
+    share = overlap(turn)
+    return ListedTurn(
+        **same,
+        answerability=turn.answerability if dialog.lm else "",
+        verdicts=verdicts,
+        overlap=None if share is None else round(share, 2),
+        new_passages=new_passages(dialog, turn),
+        difficulty=difficulty(turn),
+        given=given,
+        kept=kept,
+    )

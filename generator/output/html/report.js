@@ -100,6 +100,7 @@ const FILTERS = [
   ["multi", "multi-turn", (e, t) => labels(t?.multi_turn_type), true],
   ["turn", "turn", (e, t) => [t && `${t.turn}`], true],
   ["answerability", "answerability", (e, t) => [t?.answerability], true],
+  ["difficulty", "difficulty", (e, t) => [t?.difficulty], true],
   ["verdict", "verdict", (e, t) => t ? t.verdicts.map(verdict => verdict.join(": ")) : [], true],
   ["user", "user", e => [e.user], false],
   ["task", "task", e => [e.task], false],
@@ -235,6 +236,13 @@ function drop(each) {
 // A text has a direction of its own beside its English label.
 const labelled = (label, text) => text ? el("p", { className: "small" }, el("b", {}, `${label}: `), el("span", {}, text)) : "";
 
+function worthOf(turn, detail) {
+  const ranks = [["last turn", detail.rank_last_turn], ["search query", detail.rank_query]].filter(([, rank]) => rank);
+  return [turn.difficulty, turn.overlap !== null && `overlap ${turn.overlap}`,
+    ranks.length && `evidence ranked ${ranks.map(([by, rank]) => `${rank} by the ${by}`).join(", ")}`,
+    turn.new_passages !== null && count(turn.new_passages, "new passage")].filter(Boolean).join(" · ");
+}
+
 function turnOf(entry, turn, detail) {
   const tag = (text, kind = "", title = "") => text ? el("span", { className: `tag ${kind}`, title }, text) : "";
   const types = [turn.question_type === "unlabelled" ? "" : turn.question_type, turn.multi_turn_type && turn.multi_turn_type !== turn.question_type ? turn.multi_turn_type : "", turn.answerability];
@@ -258,6 +266,7 @@ function turnOf(entry, turn, detail) {
     detail.reasoning ? el("details", {}, el("summary", {}, "reasoning"), el("p", { className: "small" }, detail.reasoning)) : "",
     detail.other_answers.map(answer => labelled("another reference", answer)),
     labelled("before a person edited it", detail.original_answer),
+    labelled("worth", worthOf(turn, detail)),
     turn.verdicts.map(([judge, label], place) => {
       const { explanation: why, model, score = null, decides = true } = detail.verdicts?.[place] ?? {};
       return el("p", { className: "small" }, el("b", {}, `${judge}: ${label}`), score === null || String(score) === label ? "" : ` (${score})`,

@@ -35,6 +35,8 @@ DIALOGS = [
             query=f"When do boats return, {number}?",
             hits=make_hits("p", "q"),
             evidence=(Evidence(passage_id="p", start=TEXT.index("They"), end=TEXT.index(" <"), text=SENTENCE),),
+            rank_last_turn=1 if number == 7 else 7,
+            rank_query=2,
         ),
         make_turn(
             2,
@@ -196,6 +198,32 @@ def test_what_was_dropped_at_the_end_stands_there_and_a_small_window_cuts_no_hea
         assert max(page.driver.execute_script(lines)) == 1, "a number is broken into two lines"
     finally:
         page.driver.set_window_size(size["width"], size["height"])
+
+
+def test_charts_can_be_read_on_a_phone(browser: Browser) -> None:
+    phone = {"width": 400, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    try:
+        browser.open("#overview")
+        sizes = """return [...document.querySelectorAll("svg text")].map(
+            text => text.getScreenCTM().a * parseFloat(getComputedStyle(text).fontSize))"""
+        assert min(browser.driver.execute_script(sizes)) >= 11
+        width = browser.driver.execute_script("return document.documentElement.scrollWidth")
+        assert width <= 400, "a chart scrolls, and not the page"
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_turn_says_what_it_is_worth(browser: Browser) -> None:
+    browser.open()
+    browser.click("#f-difficulty option[value=hard]")
+    browser.found("299 dialogs (0 dropped), 299 turns")
+    browser.click("button[type=reset]")
+    browser.open("#dialog=dialog042")
+    browser.shown("dialog042")
+    said = "worth: hard · overlap 0.25 · evidence ranked 7 by the last turn, 2 by the search query"
+    assert said in browser.texts("#turn-1 .small")
+    assert not any(text.startswith("worth") for text in browser.texts("#turn-2 .small"))
 
 
 def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) -> None:
