@@ -1,6 +1,7 @@
 """Train and evaluate students on several sets, each step by its own command, and put their scores into one table."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -114,12 +115,27 @@ def take(step: Step) -> None:
 
     Raises:
         RunFailed: it ended with an error, which it has printed.
+        KeyboardInterrupt: it was interrupted, and has ended.
     """
     # Hydra reads JSON: strings, numbers, null and lists.
     settings = {name: json.dumps(value, default=str, ensure_ascii=False) for name, value in step.settings.items()}
     arguments = [*step.given, *(f"{name}={value}" for name, value in settings.items())]
     note(f"{step.result.parent}: python -m {step.module}")
-    code = subprocess.run([sys.executable, "-m", step.module, *arguments], stdout=subprocess.DEVNULL).returncode
+    process = subprocess.Popen([sys.executable, "-m", step.module, *arguments], stdout=subprocess.DEVNULL)
+
+    def end(*_: object) -> None:  # SIGTERM comes to this process alone, Ctrl-C to both
+        process.terminate()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        process.wait()  # it writes what is finished, and says so
+        raise KeyboardInterrupt("reported") from None
+    finally:
+        process.kill()  # at a second Ctrl-C
+        signal.signal(signal.SIGTERM, before)
     if code:
         fix = "fix what is wrong, or set another run_dir" if code == 2 else "the same command continues"
         note(f"{step.result.parent}: ended with exit code {code}; {fix}")

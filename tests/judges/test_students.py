@@ -1,8 +1,10 @@
 """`python -m judges.students`: which students it trains, and what stands in its table."""
 
 import os
+import signal
 from pathlib import Path
-from time import time
+from threading import Thread
+from time import sleep, time
 from typing import Any
 
 import pytest
@@ -77,6 +79,31 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
     students.run_students(of)
     assert taken[-1] == ("judges.evaluate", True)
     assert "| human | 0.750 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
+def test_a_step_that_is_interrupted_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_step.py").write_text(
+        "import pathlib, signal, sys, time\n"
+        "def end(*_):\n"
+        "    time.sleep(0.5)\n"
+        "    pathlib.Path('written').touch()\n"
+        "    sys.exit(130)\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        "pathlib.Path('started').touch()\n"
+        "time.sleep(30)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+
+    def interrupt() -> None:
+        while not Path("started").exists():
+            sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt, match="reported"):
+        students.take(Step("slow_step", (), {}, tmp_path / "x"))
+    assert Path("written").exists()
 
 
 def test_an_answer_that_one_metric_did_not_score_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
