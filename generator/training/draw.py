@@ -97,15 +97,15 @@ def _find_needs(settings: Finetuning, number: int, pairs: list[Pair], fit: str) 
     if not settings.pairs:  # a validation split may be of any size
         training = 1 if any(pair.validation for pair in pairs) else len(pairs) - 2 * validation
         return _Set(path, pairs, fit, max(1, training), validation, exactly=False)
-    wanted = _share(settings.pairs, number, sets)
+    wanted = share(settings.pairs, number, sets)
     if len(pairs) < wanted:
         fix = "lower pairs or passage_tokens" if fit else "lower pairs"
         raise CorpusError(f"pairs={settings.pairs}: {path} has {len(pairs)} pairs{fit}, {wanted} are needed; {fix}")
-    validation = _share(max(1, round(settings.pairs * settings.held_out)), number, sets)
+    validation = share(max(1, round(settings.pairs * settings.held_out)), number, sets)
     return _Set(path, pairs, fit, max(1, wanted - validation), validation, exactly=True)
 
 
-def _share(count: int, number: int, of: int) -> int:
+def share(count: int, number: int, of: int) -> int:
     """Return how many of `count` are set number `number`'s, from 0, if `of` sets share them."""
     return count // of + (number < count % of)
 

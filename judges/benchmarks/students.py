@@ -14,10 +14,12 @@ from generator.common.console import note
 from generator.config.conf_files import choices
 from generator.config.job import RunFailed
 from generator.config.parts import build_choice
-from generator.errors import ConfigError
+from generator.errors import ConfigError, CorpusError
+from generator.output.chat import kept_turns
 from generator.output.markdown import table
 from generator.output.tables import ABSENT
 from generator.sets import dialog_set
+from generator.training.draw import share
 from judges.benchmarks.human_dialogs import mean_of_questions, rated_by_metric
 from judges.benchmarks.items import read_items
 from judges.benchmarks.scores import Rated
@@ -71,7 +73,7 @@ def run_students(settings: StudentsSettings) -> None:
 
     Raises:
         ConfigError: there is no such set.
-        CorpusError: dialogs to learn from, or to answer, can't be read.
+        CorpusError: dialogs to learn from, or to answer, can't be read, or a set has too few pairs.
         RunError: the folder can't be made.
         RunFailed: a step ended with an error.
     """
@@ -80,6 +82,7 @@ def run_students(settings: StudentsSettings) -> None:
     data = dict.fromkeys(str(path) for _, steps in plan for step in steps for path in step.settings.get("data", ()))
     for path in data:
         next(dialog_set(path).dialogs(1))  # before hours of training for other sets
+    check_numbers(settings, plan)
     chosen = dict(setting.removeprefix("+").split("=", 1) for setting in settings.evaluate if "=" in setting)
     if (benchmark := chosen.get("benchmark")) in choices("benchmark"):
         read_items(build_choice("benchmark", benchmark), Path(settings.input))
@@ -108,6 +111,24 @@ def run_students(settings: StudentsSettings) -> None:
 
 
 compare = with_settings(StudentsSettings)(run_students)
+
+
+def check_numbers(settings: StudentsSettings, plan: Iterable[tuple[str, list[Step]]]) -> None:
+    """Raise CorpusError if a set has fewer pairs than its students are to learn from.
+
+    Pairs too long for the student aren't known here; `generator.finetune` counts them.
+    """
+    filtered = any(setting.lstrip("+").startswith("keep=") for setting in settings.finetune)
+    for name, (first, *_) in plan:
+        keep, data = first.settings.get("keep", "pairs"), first.settings.get("data", ())
+        for number, path in enumerate(data if keep is None or not filtered else ()):
+            wanted = share(settings.pairs, number, len(data))
+            have = sum(len(kept_turns(dialog, keep)) for dialog in dialog_set(path).dialogs())
+            if have < wanted:
+                raise CorpusError(
+                    f"pairs={settings.pairs}: {path} has {have} pairs for the set {name}, {wanted} are needed; lower "
+                    "pairs, or leave the set out of sets"
+                )
 
 
 def take(step: Step) -> None:

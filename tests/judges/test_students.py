@@ -59,8 +59,9 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
         step.result.touch()
 
     monkeypatch.setattr(students, "take", take)
-    write_dialogs(tmp_path / "people.jsonl", make_dialog(make_turn(1)))
-    of = settings(tmp_path, "human").model_copy(update={"seeds": (1,), "human": (str(tmp_path / "people.jsonl"),)})
+    write_dialogs(tmp_path / "people.jsonl", make_dialog(make_turn(1), make_turn(2)))
+    people = {"human": (str(tmp_path / "people.jsonl"),), "pairs": 2}
+    of = settings(tmp_path, "human").model_copy(update={"seeds": (1,)} | people)
     for _ in range(2):
         students.run_students(of)
         assert "| human | 0.250 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
@@ -79,6 +80,22 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
     students.run_students(of)
     assert taken[-1] == ("judges.evaluate", True)
     assert "| human | 0.750 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
+def test_too_few_pairs_are_said_before_anything_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = list[Step]()
+    monkeypatch.setattr(students, "take", taken.append)
+    wrong = Verdict(judge="j", label="incorrect", explanation="", model="m", decides=True)
+    people = write_dialogs(tmp_path / "people.jsonl", *(make_dialog(make_turn(1), id=f"{n}") for n in range(4)))
+    run = write_dialogs(
+        tmp_path / "run.jsonl",
+        *(make_dialog(make_turn(1, verdicts=(wrong,) * (n > 1)), id=f"{n}") for n in range(4)),
+    )
+    of = settings(tmp_path, "zero_shot", "human", "synthetic", "human+synthetic", "synthetic_filtered")
+    of = of.model_copy(update={"human": (str(people),), "synthetic": (str(run),), "pairs": 4})
+    with pytest.raises(CorpusError, match=r"pairs=4: .*run\.jsonl has 2 pairs .*synthetic_filtered.*, 4 are needed"):
+        students.run_students(of)
+    assert not taken
 
 
 def test_a_step_that_is_interrupted_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
