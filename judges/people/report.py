@@ -10,6 +10,9 @@ from judges.people.annotations import Effort
 from judges.people.measures import CriterionAgreement, JudgeAgreement, majority_of, measure_agreement, measure_judge
 from judges.people.verdicts import Facts, Judged
 
+# Labels of turns that a judge wasn't asked about, or can't tell.
+_NOT_ASKED = {UNJUDGED, "given", "conversational", "underspecified"}
+
 
 class Cell(Record):
     """Annotations by one criterion: how many, the share that is good, and of numbers the mean of each item's median."""
@@ -144,6 +147,10 @@ def _judges(judged: Judged, seed: int) -> Iterable[JudgeAgreement]:
                 if good is not None and (verdict.judge, verdict.model) == (judge, model)
             }
             labels = {item: criterion.labels[v.label] for item, v in last.items() if v.label in criterion.labels}
+            # “partial” of `idk` isn't that of `answerability`: its other labels answer another question.
+            others = {v.label for v in last.values()} - criterion.labels.keys() - _NOT_ASKED
+            if others and len(set(labels.values())) < 2:
+                labels = {}
             scores = {item: v.score for item, v in last.items() if v.score is not None}
             failed = sum(verdict.label == UNJUDGED for verdict in last.values())
             for by in (labels, scores):

@@ -287,6 +287,27 @@ def test_a_judge_that_failed_on_every_turn_is_counted_too(tmp_path: Path) -> Non
     assert [(each["marks"], each["unjudged"]) for each in judges if each["judge"] == "idle"] == [(0, 2)]
 
 
+def test_a_judge_of_another_question_is_not_compared_by_a_label_that_both_have(tmp_path: Path) -> None:
+    judged = dialog(1)
+    labels = {"idk": ("yes", "partial", "no"), "answerability": ("answerable", "partial", "conversational")}
+    turns = []
+    for turn in judged.turns:
+        given = [
+            Verdict(judge=name, label=each[turn.turn - 1], explanation="", model="m", decides=False)
+            for name, each in labels.items()
+        ]
+        turns.append(turn.model_copy(update={"verdicts": tuple(given)}))
+    run = run_of(tmp_path / "run", judged.model_copy(update={"turns": tuple(turns)}))
+    rows = rows_of(drawn(tmp_path, run) / "sheet.csv")
+    sheet = fill(tmp_path / "ann.csv", rows, {row["id"]: {"answerability": "yes"} for row in rows})
+    done = command("read", sheet, f"key={tmp_path}/sample.key.json", f"run_dir={tmp_path / 'p'}")
+    assert done.code == 0, done.err
+    judges = json.loads((tmp_path / "p/people.json").read_text(encoding="utf-8"))["judges"]
+    assert [(each["judge"], each["criterion"], each["marks"]) for each in judges] == [
+        ("answerability", "answerability", 2)
+    ]
+
+
 def test_tables_of_the_paper_by_hand(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", dialog(0, 1), dialog(1, 2))
     sample = drawn(tmp_path, run, "unit=dialogs", "items=2")
