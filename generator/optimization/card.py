@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from generator.common.console import count_noun
 from generator.optimization.data import Example, find_groups
 from generator.optimization.targets import UNJUDGED, Outcome
 from generator.output.markdown import table
@@ -110,7 +111,7 @@ class Card(Record):
             f"Without a usable reply: {self.no_label[0]} before, {self.no_label[1]} after.",
             f"Data: {', '.join(self.data)}; train {self.train}, validation {self.validation_examples}, held out "
             f"{self.held_out} examples of {' + '.join(map(str, self.documents))} documents, {sides}. Seed {self.seed}.",
-            f"GEPA, reflection by {self.reflection}: {len(self.validation)} candidates (validation: "
+            f"GEPA, reflection by {self.reflection}: {count_noun(len(self.validation), 'candidate')} (validation: "
             f"{', '.join(f'{score:.2f}' for score in self.validation)}), {self.tried} examples tried; {self.calls} "
             f"model calls, {self.tokens} tokens, {self.seconds / 60:.0f} minutes.",
         ]

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from generator.common.atomic_files import write_text
 from generator.common.concurrency import cancel, run_async, together
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.common.interruption import interruptible
 from generator.config.job import RunFailed
 from generator.config.parts import build_choice, plain, validate
@@ -183,7 +183,8 @@ class OptimizationRun(Session[Ended]):
         best = await asyncio.to_thread(optimise, bench, student, split, settings.calls, settings.minibatch)
         details = best.detailed_results
         validation = tuple(round(float(score), 4) for score in details.val_aggregate_scores)
-        note(f"{len(validation)} candidates; validation: {', '.join(f'{score:.2f}' for score in validation)}")
+        found = ", ".join(f"{score:.2f}" for score in validation)
+        note(f"{count_noun(len(validation), 'candidate')}; validation: {found}")
         after = await self._try_held_out(bench, best)
         calls = [reply.usage for _, _, reply in bench.store.all_calls()]
         self.best = best

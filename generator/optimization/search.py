@@ -14,7 +14,7 @@ from typing import Any
 
 import dspy
 
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.errors import Rejected
 from generator.optimization.bench import Bench, Student
 from generator.optimization.data import Example, Split
@@ -23,6 +23,8 @@ from generator.prompts.sections import neutralize
 
 # As long as the longest of ours.
 _LONGEST = 1500
+# Characters of what was wrong with a reply.
+_TOLD = 200
 # What small models write about instructions, in place of instructions.
 _ABOUT_THEM = re.compile(
     r"\binstructions (?:\w+ly )?(?:should|must|need|are|will|would|can|could)\b|^\W*(?:re)?write the instructions?\b",
@@ -73,7 +75,8 @@ class Proposer:
                         self.bench.once(name, partial(self._propose, candidate[name], examples))
                     )
                 except Rejected as why:
-                    note(f"round {self.rounds}: left out, since {why.reason}")
+                    wrong = why.text.rpartition("\n")[2].removeprefix("The reason: ")
+                    note(f"round {self.rounds}: left out, since {why.reason}: {wrong[:_TOLD]}")
         return proposals
 
     async def _propose(self, instructions: str, examples: Sequence[Mapping[str, Any]]) -> str:
@@ -113,7 +116,7 @@ def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch
     def watch(state: Any) -> bool:
         """Report a round's beginning; return true if there is to be none."""
         scores = [fmean(found.values()) for found in state.prog_candidate_val_subscores]
-        kept = f"{len(scores)} instructions, on validation {scores[0]:.2f} at first and {max(scores):.2f} at best"
+        kept = f"{count_noun(len(scores), 'candidate')}, validation {scores[0]:.2f} at first, {max(scores):.2f} at best"
         note(f"{state.total_num_evals} examples tried (calls={calls}): {kept}")  # the last round may exceed it
         return bench.failure is not None
 

@@ -171,6 +171,12 @@ def test_what_is_written_about_instructions_is_not_taken_for_instructions(
     assert "round 1: left out" in told
 
 
+def test_what_is_wrong_with_a_reflection_is_said(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_optimization(settings(data, Model(better="Be good."), calls=16), "")
+    (told, *_) = re.findall("round 1: left out, since (.+)", capsys.readouterr().err)
+    assert "better" in told and "40 characters" in told
+
+
 @pytest.mark.parametrize("target", ["answer", "ask_first"])
 def test_a_step_is_optimised_with_the_rules_of_a_run(target: str, data: Path) -> None:
     model = Model()
