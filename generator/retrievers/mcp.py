@@ -113,7 +113,9 @@ class McpRetriever(RemoteRetriever):
                 True,
                 at_once=True,
             )
-        found = json.loads(text) if result.structured_content is None else result.structured_content
+        found = result.structured_content
+        if found is None or found == {"result": text}:  # as Python's SDK wraps the text of a tool that returns one
+            found = json.loads(text)
         for key in filter(None, self._settings.passages.split(".")):
             if not isinstance(found, dict) or key not in found:
                 raise ValueError(f"no {key}, as in retriever.passages={self._settings.passages}")

@@ -79,6 +79,7 @@ def test_names_of_arguments_and_the_place_of_passages_are_settings(lib: Library,
     (found,) = asyncio.run(retriever.search("tram", 3, "train"))
     assert found.passage.text == "tram!"
     assert len(ids(opened(lib, url=http.url, tool="listed", passages="result"))) == 3
+    assert len(ids(opened(lib, url=http.url, tool="written"))) == 3
 
 
 CASES = {

@@ -1,5 +1,6 @@
 """A server of the MCP SDK: over stdio as a script (`python mcp_server.py FILE`), over HTTP in a thread."""
 
+import json
 import os
 import sys
 import threading
@@ -39,6 +40,10 @@ def build(calls: list[dict[str, Any]] | None = None, once: Path | None = None) -
     @server.tool()
     def listed(query: str, k: int) -> list[dict[str, Any]]:
         return PASSAGES[:k]
+
+    @server.tool()
+    def written(query: str, k: int) -> str:
+        return json.dumps({"passages": PASSAGES[:k]})
 
     @server.tool()
     def prose(query: str, k: int) -> str:
