@@ -141,7 +141,10 @@ class QuestionType(Record):
 
     def _list_phrasings(self) -> list[str]:
         """Return how questions begin, or, where one begins with its gap (“…はいくらですか？”), the whole phrasings."""
-        shown = self.beginnings() or [phrasing.partition("…")[0].strip() for phrasing in self.phrasings]
+        shown = self.beginnings()
+        # Of “Wann”, “Wie viel”, “Wer” and “Wo”, one of two words would be left, and every question begin with it.
+        if 2 * len(shown) < len(self.phrasings):
+            shown = [phrasing.partition("…")[0].strip() for phrasing in self.phrasings]
         how = "begins like one of these" if all(shown) else "is put like one of these, with words in place of “…”"
         listed = ", ".join(f"“{words}”" for words in (shown if all(shown) else self.phrasings))
         return [f"It {how}: {listed}"] if listed else []

@@ -88,6 +88,7 @@ def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> Non
     ("phrasings", "shown"),
     [
         (("¿Cuándo … ?", "¿Quién … ?"), "It begins like one of these: “¿Cuándo”, “¿Quién”"),
+        (("Wann … ?", "Wie viel … ?", "Wer … ?"), "It begins like one of these: “Wann”, “Wie viel”, “Wer”"),
         (("では、…はどうですか？", "もし…なら？"), "It begins like one of these: “では、”, “もし”"),
         (
             ("誰が…か？", "…はいくらですか？"),
