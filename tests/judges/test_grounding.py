@@ -65,6 +65,12 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "As an AI, I can't form opinions, but the yearly pass costs 120 crowns.",
         "I'm just a bot, but refunds are paid within 60 days.",
         "As a virtual assistant, I don't have personal opinions. The hall seats six people.",
+        "The description doesn't mention parking or the distance to the station.",
+        "That isn't covered by the information I have. You may want to contact the library directly.",
+        "Based on the information provided, I cannot determine whether there is a garage for bicycles.",
+        "As far as I can see, nothing about parking is stated.",
+        "The brochure is silent on parking, and its page says nothing about bicycles.",
+        "There isn't any information about parking for the guests of the hall in the evening.",
     ],
 )
 def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> None:
@@ -90,6 +96,8 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
         ("I don't have any towels.", "incorrect", ("towels",)),
         ("There are several saunas. What do you think of them?", "incorrect", ("saunas",)),
         ("There is no garage for bicycles.", "incorrect", ("garage", "bicycles")),
+        ("The price doesn't include any drinks.", "incorrect", ("drinks",)),
+        ("That isn't included in the tourist tax.", "incorrect", ("tourist",)),
         ("The hall of Berlin seats six people.", "unjudged", ("Berlin",)),
         ("The hall K12 seats six people.", "unjudged", ("K12",)),
         ("The yearly pass costs 20 crowns.", "incorrect", ("20",)),
@@ -360,6 +368,11 @@ def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
     [
         ("de", "Ich weiß leider nicht, ob es in der Bücherei einen Kaffeeautomaten für die Besucher gibt.", "correct"),
         ("de", "Leider liegen mir keine Angaben zu einem Café vor.", "correct"),
+        ("de", "Zum Café liegen keine Angaben vor.", "correct"),
+        ("de", "Die vorliegenden Informationen enthalten keine Angaben zu einem Café.", "correct"),
+        ("fr", "La description ne mentionne pas de piscine.", "correct"),
+        ("fr", "Rien n'est dit sur une piscine.", "correct"),
+        ("es", "Lamentablemente no dispongo de ese dato. Le recomiendo que llame a la pensión.", "correct"),
         ("de", "Wie lange das dauert, geht aus den Angaben nicht hervor.", "correct"),
         ("fr", "Je ne sais pas si les casques sont fournis avec les vélos dans toutes les stations.", "correct"),
         ("es", "Lo siento, no sé si los pendientes de plata se pueden devolver en la tienda.", "correct"),
