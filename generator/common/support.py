@@ -228,12 +228,12 @@ def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
         if ordinal or text[start:end].casefold() in dialog_language().idle:
             continue
         behind, before = _BEHIND.match(text, end), text[max(0, start - 2) : start].strip()
-        unit = places.get(behind[1].casefold()) if behind else None
-        if behind and unit is not None:
+        sign = before[-1:]
+        unit = places.get(sign) if not sign.isalnum() and sign not in "%°" else None
+        if unit is not None:  # “$12 monthly”
+            start = text.rindex(sign, 0, start)
+        elif behind and (unit := places.get(behind[1].casefold())) is not None:
             end = behind.end()
-        elif sign := before[-1:]:  # “$12”
-            unit = None if sign.isalnum() else places.get(sign)
-            start = start if unit is None else text.rindex(sign, 0, start)
         if unit is not None and unit == places.get("°") and (minus := _MINUS.search(text, 0, start)):
             start, unit = minus.start(), -1
         found.append((digits, unit, text[start:end]))

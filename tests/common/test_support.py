@@ -1,7 +1,14 @@
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.common.support import convert_units, coverage, find_unsupported, read_terms, shares_nothing
+from generator.common.support import (
+    convert_units,
+    coverage,
+    find_other_units,
+    find_unsupported,
+    read_terms,
+    shares_nothing,
+)
 
 TARIFF = "The yearly pass costs 1,200 crowns. Refunds are paid within 60 days by the City Library of Brno."
 
@@ -47,6 +54,7 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("Renew at half past eleven, 9:00 or 17:00.", "Renew at 11:30, at nine, or till 17 on Sundays."),
         ("Open from nine o'clock to a quarter to one.", "Open from 9:00 to 12:45."),
         ("Open from 9 o’clock to quarter past seven.", "Open from nine o'clock to 19:15."),
+        ("Open from 12 pm to 9 pm, or 0:00.", "Open from noon to 9 pm, or midnight."),
         ("Renew 50 sqm, 12 square kilometres.", "Renew 50 square metres, 12 km²."),
         ("Renew $11k, €2bn, 3.5M.", "Renew $11,000, 2 billion euros, 3.5 million."),
         ("Renew on 30.06.2024, 2024-07-01.", "Renew on June 30, 2024, 1 July 2024."),
@@ -195,6 +203,12 @@ def test_a_measure_may_be_given_in_another_unit(code: str, said: str, source: st
     with use_languages(Languages(load_language(code), load_language(code))):
         assert (convert_units(said, [source]) != said) == same
         assert bool(find_unsupported(convert_units(said, [source]), [source]).numbers) == (said == "120 euros")
+
+
+def test_a_price_has_a_currency_for_its_unit_whatever_follows() -> None:
+    assert find_other_units("The $29.90 monthly fee", ["It is $29.90."]) == ()
+    assert find_other_units("The $29.90 monthly fee", ["It is 29.90 kg."]) == ("$29.90",)
+    assert find_other_units("A discount of 20% 3 months on", ["20% in 3 months"]) == ()
 
 
 def test_a_number_with_a_unit_is_one() -> None:
