@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from generator.common.language import Language, WordList, cached_by_language, dialog_language, languages
 from generator.common.passages import sentences
-from generator.common.scripts import has_question_mark, words
+from generator.common.scripts import ends_in_question_mark, has_question_mark, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms
 from generator.prompts.sections import Documents, said_in
@@ -25,6 +25,7 @@ _RETOLD, _TELLING = 0.8, 5
 # “Do you mean every night?” asks what was meant. Of people's 77 clarifications in mtRAG, none asks whether it is so as
 # was told in as many stems or more, of 60 of Qwen 1.5B on MultiDoc2Dial's pages and technical documents 9.
 _WHOLE = 3
+_CUT_SHORT = 3  # words
 
 
 def find_later_fault(
@@ -58,7 +59,7 @@ def find_later_fault(
     match question_type.part_taken_up:
         case "question" if not _takes_up_question(question, content, last, known):
             return "takes up nothing of the last question"
-        case "answer" if content and not (content & told or points_back(question)):
+        case "answer" if content and not (content & told or points_back(question) or _is_cut_short(question)):
             return "takes up nothing of the last answer"
         case "answer" if len(content) >= _WHOLE and _confirms(question, content, told):
             return ASKS_TOLD
@@ -114,7 +115,8 @@ def _is_same(question: str, earlier: str, before: str, parts: bool, least: int =
         return theirs < mine <= theirs | content_of(before)
     open_ended = bool(new) and not asking and not language.begins_with("auxiliary", question)
     part = parts and len(mine) >= least and mine < theirs
-    return (mine == theirs or part) and bool(mine) and refers == referred and (asking == asked or open_ended)
+    same = refers == referred or (open_ended and not refers)  # “How much does it cost to park?” – “I meant parking.”
+    return (mine == theirs or part) and bool(mine) and same and (asking == asked or open_ended)
 
 
 def list_question_words(text: str, language: Language) -> list[str]:
@@ -157,6 +159,13 @@ def _counts_again(question: str, content: frozenset[str], answer: str) -> bool:
         return False
     said = (answer[start:end] for start, end in sentences(answer))
     return any(content <= content_of(text) and any(t.kind == "number" for t in read_terms(text)) for text in said)
+
+
+def _is_cut_short(question: str) -> bool:
+    """Return true for “Every day?”, which leans on the last answer by its form."""
+    language = dialog_language()
+    begins = language.begins_with("question", question) or language.begins_with("auxiliary", question)
+    return language.spaced and ends_in_question_mark(question) and not begins and len(words(question)) <= _CUT_SHORT
 
 
 def _confirms(question: str, content: frozenset[str], told: frozenset[str]) -> bool:

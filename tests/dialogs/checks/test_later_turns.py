@@ -159,7 +159,9 @@ def test_a_question_that_only_names_what_was_meant_is_a_repetition() -> None:
     assert fault("Why is the museum open?", "follow-up", museum) is None
 
 
-@pytest.mark.parametrize("remark", ["Thanks!", "Great.", "That's great, thank you.", "I see.", "That makes sense."])
+@pytest.mark.parametrize(
+    "remark", ["Thanks!", "Great.", "That's great, thank you.", "Okay, thanks a lot!", "I see.", "That makes sense."]
+)
 def test_a_remark_is_no_question(remark: str) -> None:
     assert fault(remark, "follow-up") == "is courtesy alone"
 
@@ -209,6 +211,17 @@ def test_a_question_about_a_part_is_a_repetition_unless_it_corrects() -> None:
 def test_a_correction_means_something_else_than_was_asked(question: str, corrects: bool) -> None:
     towing = (*said(("Who tows my car?", "A garage does the towing.")), *REPAIR)
     assert fault(question, "correction", towing) == (None if corrects else REPEATS)
+
+
+def test_what_a_question_calls_it_makes_no_part_of_it_new() -> None:
+    parked = said(("How much does it cost to park at the harbour?", "It costs two crowns a day."))
+    assert fault("No, I meant parking.", "correction", parked) == REPEATS
+    assert fault("No, I meant mooring.", "correction", parked) != REPEATS
+
+
+def test_a_clarification_may_be_cut_short() -> None:
+    assert fault("Every month?", "clarification") is None
+    assert fault("Is the lamp green?", "clarification") == "takes up nothing of the last answer"
 
 
 def test_a_question_that_names_hardly_anything_stays_in_its_dialog() -> None:
