@@ -19,6 +19,7 @@ from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.checks.asks_back import drop_requests, find_request
 from generator.dialogs.checks.later_turns import asks, content_of
 from generator.dialogs.checks.questions import (
+    CITED,
     LEAST_SAID,
     OFF_SUBJECT,
     WRITE_AS_THEY_SPEAK,
@@ -47,7 +48,7 @@ _ECHOED = 0.85
 # mtRAG, ClapNQ and others), and 10 of 334 of Qwen 1.5B.
 _ROUND = 4
 _TITLE = re.compile(r"\w[^|]* \| [A-Z][^|]*[^|.!?]$")  # “Fees and fares | City of Bern”, no table and no “ls | wc”
-_CITED = re.compile(r"\s?(?:(?<![\w\])])(?:\[\d+(?:(?:, ?|[-–])\d+)*\])+|【[^【】]*】)")  # “It is free [2].”
+_CITED = re.compile(rf"\s?(?:{CITED.pattern})(?:\[\d+\])*")
 _INSIDE = re.compile(r"(?<=\w )\w+")
 
 

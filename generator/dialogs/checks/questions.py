@@ -46,6 +46,8 @@ _COPIED_RUN = 17
 _MOST_TOLD, _LEAST_TOLD, _MOST_TELLING = 0.6, 3, 0.75
 # Content words of a question that may be all about what “it” is.
 _FEW_NAMED = 2
+# What cites in any language: “It is free [2, 5].”, “【2】”
+CITED = re.compile(r"(?<![\w\])])\[\d+(?:(?:, ?|[-–])\d+)*\]|【[^【】]*】")
 _MAY_BE_OWN = re.compile(r"\d$|^\[\d+[^\d\]]")
 
 # Small models copy the gap that a phrasing leaves for the subject of the question.
@@ -110,13 +112,13 @@ def speaks_of_documents(text: str, passages: Sequence[Passage] = ()) -> bool:
 
 
 def find_talk_of_documents(text: str, passages: Sequence[Passage], name: PatternName) -> str | None:
-    """Return the first words of a text that match the pattern of that name.
+    """Return the first words of a text that cite, or match the pattern of that name.
 
     "Paragraph 5" may be the contract's, if a passage names it, and so may be "[4, 5]"; "[5]" may not, since the prompt
     numbers sentences so.
     """
     pattern, known = dialog_language().pattern(name), " ".join(p.titled for p in passages).casefold()
-    found = (match.group() for match in pattern.finditer(text)) if pattern else ()
+    found = (match.group() for each in (pattern, CITED) if each for match in each.finditer(text))
     return next((talk for talk in found if not (_MAY_BE_OWN.search(talk) and talk.casefold() in known)), None)
 
 

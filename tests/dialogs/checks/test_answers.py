@@ -2,7 +2,8 @@
 
 import pytest
 
-from generator.dialogs.checks.answers import find_answer_fault
+from generator.common.language import Languages, load_language, use_languages
+from generator.dialogs.checks.answers import find_answer_fault, find_talk
 from generator.dialogs.checks.questions import speaks_of_documents
 from generator.schema import Passage
 from tests.support.scripted import piece, said
@@ -82,6 +83,27 @@ def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
 )
 def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
     assert fault(answer) is None
+
+
+@pytest.mark.parametrize("code", ["de", "es", "fr", "pl", "ja"])
+def test_what_cites_is_refused_in_any_language(code: str) -> None:
+    with use_languages(Languages(load_language(code), load_language(code))):
+        for cited in ("5 € [2].", "5 € [2, 3].", "5 €【2†a】.", "5 € [2][3]."):
+            assert find_answer_fault(cited, "?", []) == "speaks of the documents: write “5 €.”"
+
+
+@pytest.mark.parametrize(
+    ("code", "talk"),
+    [
+        ("de", "Dem Text zufolge kostet es 5 Euro."),
+        ("es", "La información proporcionada no incluye el precio."),
+        ("es", "¿Qué dice el texto sobre la piscina?"),
+        ("fr", "Que dit le texte sur la piscine ?"),
+    ],
+)
+def test_in_other_languages_documents_are_spoken_of_in_other_ways(code: str, talk: str) -> None:
+    with use_languages(Languages(load_language(code), load_language(code))):
+        assert find_talk(talk, [])
 
 
 def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -> None:
