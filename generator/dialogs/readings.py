@@ -140,12 +140,8 @@ def find_readings(
 
 
 def names_one(readings: Sequence[Reading], spoken: Set[str]) -> bool:
-    """Return True if what was said, as stems, names exactly one of the readings, so that this one is meant.
-
-    A number names a thing in its title alone: what costs twelve crowns isn't every ferry that leaves at twelve.
-    """
-    named = (own & spoken for own in own_stems(readings))
-    return sum(any(not s.isdigit() or s in of.title for s in own) for own, of in zip(named, readings, strict=True)) == 1
+    """Return True if what was said, as stems, names exactly one of the readings, so that this one is meant."""
+    return sum(bool(names & spoken) for names in list_names(readings)) == 1
 
 
 def list_meant(question: Set[str], shared: Set[str], passages: Sequence[Passage]) -> list[Reading]:
@@ -179,13 +175,22 @@ def own_stems(readings: Sequence[Reading]) -> list[set[str]]:
     ]
 
 
+def list_names(readings: Sequence[Reading]) -> list[set[str]]:
+    """Return for each reading the stems that name it: its own, and numbers of its title alone.
+
+    What costs twelve crowns isn't every ferry that leaves at twelve, and who asks for a price doesn't name it.
+    """
+    own = zip(readings, own_stems(readings), strict=True)
+    return [{stem for stem in stems if not stem.isdigit() or stem in one.title} for one, stems in own]
+
+
 def _fit_together(readings: Sequence[Reading]) -> bool:
     if len(frozenset.intersection(*(reading.plain for reading in readings))) < _SHARED:
         return False
     *others, last = readings
     if any(last.names & other.names or not _differ(last, other) for other in others):
         return False
-    return all(own_stems(readings))
+    return all(list_names(readings))
 
 
 def _differ(one: Reading, other: Reading) -> bool:

@@ -17,7 +17,13 @@ from generator.common.support import read_terms
 from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
 from generator.dialogs.checks.answers import find_voice_fault
 from generator.dialogs.checks.asks_back import find_request
-from generator.dialogs.checks.questions import WRITE_AS_THEY_SPEAK, find_fault, speaks_like_the_prompt
+from generator.dialogs.checks.questions import (
+    TELLS,
+    WRITE_AS_THEY_SPEAK,
+    find_fault,
+    speaks_like_the_prompt,
+    tells_fact,
+)
 from generator.dialogs.checks.requests import topic_stems
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.language_checks import check_language
@@ -27,6 +33,7 @@ from generator.dialogs.readings import (
     Reading,
     find_readings,
     list_meant,
+    list_names,
     list_readings,
     names_one,
     own_stems,
@@ -143,15 +150,17 @@ class Underspecified(dspy.Module):
         by_span = {(reading.passage.id, reading.start): reading for reading in list_readings(task.passages)}
         readings = [by_span[span.passage_id, span.start] for span in last.evidence]
         meant = len(task.history) % len(readings)
-        own = own_stems(readings)
-        others = set().union(*(stems for place, stems in enumerate(own) if place != meant))
+        names = list_names(readings)
+        others = set().union(*(stems for place, stems in enumerate(own_stems(readings)) if place != meant))
 
         def find(message: str) -> str | None:
             if speaks_like_the_prompt(message, task.passages):
                 return WRITE_AS_THEY_SPEAK
             stems = topic_stems(message)
-            if not stems & own[meant]:
-                return f"doesn't name the one that is meant: say {spell(own[meant], readings[meant].text)}"
+            if not stems & names[meant]:
+                return f"doesn't name the one that is meant: say {spell(names[meant], readings[meant].text)}"
+            if tells_fact(message, [readings[meant].sentence]):
+                return TELLS
             return f"names another one too: {spell(stems & others, message)}" if stems & others else None
 
         return await self._until_accepted(self.resolution, "ask", task, find, meant=readings[meant].text)
@@ -261,7 +270,7 @@ def _list_used(task: TurnTask) -> set[str]:
 
 def _named(answer: str, readings: Sequence[Reading]) -> Iterator[bool]:
     stems = topic_stems(answer)
-    return (bool(own & stems) for own in own_stems(readings))
+    return (bool(names & stems) for names in list_names(readings))
 
 
 def _asks_back(answer: str, _: Sequence[Reading]) -> str | None:

@@ -107,6 +107,13 @@ def test_what_the_dialog_just_named_leaves_no_second_reading() -> None:
     assert find_readings([FERRY, POOL], 3, frozenset({"pool", "ferri"}))
 
 
+def test_what_only_a_number_tells_apart_has_no_name_and_is_no_reading() -> None:
+    told = "A lost season ticket is replaced for {} crowns at the gate."
+    nameless = [piece(name, told.format(n)).model_copy(update={"title": ""}) for name, n in (("a", 12), ("b", 15))]
+    assert find_readings(nameless, 3) == []
+    assert find_readings([p.model_copy(update={"title": f"Hall {p.document_id}9"}) for p in nameless], 3)
+
+
 def test_a_number_that_was_said_names_no_thing_unless_it_is_in_a_title() -> None:
     told = "A lost season ticket is replaced for {} crowns at the gate."
     halls = [piece(f"hall {hall}", told.format(price)) for hall, price in ((70, 12), (80, 15))]
@@ -332,6 +339,13 @@ def test_who_resolves_names_one_thing() -> None:
     assert draft.turns[1].query == "At the pool."
 
 
+def test_who_resolves_does_not_tell_what_was_asked() -> None:
+    tells = {"question": "At the pool a lost season ticket is replaced for nine crowns."}
+    model = Scripted(ask=[QUESTION, tells, {"question": "At the pool."}], answer=[{"answer": HEDGES}])
+    draft = write(model, shelf([POOL]), [unclear(), resolving()])
+    assert draft.turns[1].query == "At the pool."
+
+
 def test_who_resolves_says_no_pronoun_for_what_is_meant() -> None:
     model = Scripted(
         ask=[QUESTION, {"question": "I lost mine near the pool."}],
@@ -381,6 +395,7 @@ def test_a_dialog_that_opens_with_what_nobody_resolves_is_one_drop() -> None:
 
 # --- a whole run
 
+PLACES = [("museum", "canal"), ("aquarium", "harbour"), ("orchard", "meadow"), ("theatre", "square"), ("rink", "park")]
 TEXTS = [
     "\n".join(
         [
@@ -389,20 +404,18 @@ TEXTS = [
             f"Groups of the {name} book a guided walk {number} days ahead, in writing, through the {street} office.",
         ]
     )
-    for number, (name, street) in enumerate(
-        [("museum", "canal"), ("aquarium", "harbour"), ("orchard", "meadow"), ("theatre", "square"), ("rink", "park")],
-        11,
-    )
+    for number, (name, street) in enumerate(PLACES, 11)
 ]
 
 
 def asks_what_is_shared(body: Body) -> dict[str, object]:
-    """Ask in the words that the readings share, and resolve with the sentence that is meant."""
+    """Ask in the words that the readings share, and resolve with the name of the one that is meant."""
     text = prompt(body)
     if "Words that they share:\n" in text:
         return {"question": f"What about {text.rpartition('Words that they share:')[2].splitlines()[1]}?"}
     if "What the User means, and what is told of it:\n" in text:
-        return {"question": text.rpartition("what is told of it:")[2].splitlines()[1][:150]}
+        meant = text.rpartition("what is told of it:")[2].splitlines()[1]
+        return {"question": f"I mean the {next(name for name, _ in PLACES if name in meant)}."}
     return {}
 
 

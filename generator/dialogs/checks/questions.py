@@ -35,6 +35,7 @@ LIKE_THE_AGENT = "speaks as the Agent does"
 OF_THE_AGENT = "asks what the Agent did"
 NAMELESS = "names nothing that it is about"
 COPIED = "copies the documents"
+TELLS = "tells what it should ask for"
 # So many words in a row, and this share of its words: none of the 637 messages of mtRAG's people, and 10 of 1,701 in
 # DialDoc21's dialogs on MultiDoc2Dial, whose writers copied headings.
 _LEAST_COPIED, _MOST_COPIED = 8, 2 / 3
@@ -168,8 +169,8 @@ def find_fault(
         return COPIED
     facts = [focus, *(text for p in documents.passages for text in told_in(p))]
     *_, (start, end) = sentences(question)
-    if any(_tells(text, facts) for text in (question, question[start:end])):
-        return "tells what it should ask for"
+    if any(tells_fact(text, facts) for text in (question, question[start:end])):
+        return TELLS
     # What earlier questions meant, since slips would hide a repetition; and as the model saw them, which it may copy.
     earlier, rest = [text for t in history for text in (t.meant, t.query)], _cut_beginning(question, question_type)
     history = [t.model_copy(update={"query": t.meant}) for t in history]
@@ -228,7 +229,7 @@ def is_nameless(question: str) -> bool:
     return not read_terms(first) or (few and language.matches("asks_of_it", question) and refers_back(question))
 
 
-def _tells(message: str, facts: Sequence[str]) -> bool:
+def tells_fact(message: str, facts: Sequence[str]) -> bool:
     """Return True if a message asks nothing and says most of a fact: “No, I meant the crossing takes 22 minutes.”"""
     language, content = dialog_language(), content_of(message)
     if asks(message) or list_question_words(message, language) or language.matches("request", message):
