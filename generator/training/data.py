@@ -121,10 +121,12 @@ def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
                 raise ConfigError(f"data={path}: a model's answers to a benchmark; give runs or human dialogs")
             yield from _pairs(dialog, settings)
         return
-    from datasets import load_dataset
+    from datasets import Dataset, load_dataset, load_from_disk
 
     try:
-        splits = load_dataset(path)
+        saved = any((Path(path) / name).exists() for name in ("state.json", "dataset_dict.json"))
+        splits = (load_from_disk if saved else load_dataset)(path)
+        splits = {"train": splits} if isinstance(splits, Dataset) else splits
     except Exception as error:  # whatever datasets, pyarrow or the hub raise
         raise CorpusError(f"data={path}: can't be read as a dataset: {describe(error)}") from error
     if splits.keys() - {"train", "validation"}:

@@ -167,6 +167,18 @@ def make_dataset(folder: Path, splits: dict[str, int]) -> str:
     return str(folder)
 
 
+@pytest.mark.parametrize("split", [False, True])
+def test_what_save_to_disk_wrote_is_a_dataset(split: bool, tmp_path: Path) -> None:
+    from datasets import Dataset, DatasetDict
+
+    chats = [[{"role": "user", "content": "Hm?"}, {"role": "assistant", "content": f"{n}."}] for n in range(4)]
+    rows = Dataset.from_list([{"messages": chat} for chat in chats])
+    (DatasetDict(train=rows, validation=rows.select([0])) if split else rows).save_to_disk(tmp_path / "saved")
+    (read,) = read_pairs(settings(tmp_path, data=(str(tmp_path / "saved"),)))
+    assert responses(read) == ["0.", "1.", "2.", "3."] + ["0."] * split
+    assert [pair.validation for pair in read] == [False] * 4 + [True] * split
+
+
 def test_what_lacks_is_named_with_the_set(tmp_path: Path) -> None:
     rich = [dialog(n, "correct") for n in range(200, 330)]
     of_split = [dialog(n, "correct", split="validation" if n < 20 else "train") for n in range(120)]
