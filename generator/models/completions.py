@@ -43,9 +43,15 @@ def _read_model(model: Mapping[str, Any]) -> ListedModel:
 
 
 def read_completion(body: bytes, model: str) -> ChatReply:
-    """Return the reply of a chat completion by `model`. Only the message is required."""
+    """Return the reply of a chat completion by `model`. Only the message is required.
+
+    Raises:
+        ValueError: the reply broke off; one of `BAD_ANSWER` where it is no completion.
+    """
     completion = json.loads(body)
     choice = completion["choices"][0]
+    if choice.get("finish_reason") == "error":  # OpenRouter's, of a provider that failed in the middle of its reply
+        raise ValueError("the reply ends in an error")
     message = choice["message"]
     usage = completion.get("usage") or {}
     details = usage.get("prompt_tokens_details") or {}

@@ -108,6 +108,7 @@ def test_the_limit_of_open_files_is_raised_for_many_calls() -> None:
         fake.hang_up,
         fake.half_reply,
         fake.malformed,
+        fake.plain('{"choices": [{"message": {"content": "It is abo"}, "finish_reason": "error"}]}'),
         fake.no_choices,
         fake.hang,
     ],
