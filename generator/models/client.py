@@ -175,6 +175,7 @@ class HttpClient:
         try:
             status, body = await self._models()
         except _CONNECTION_ERRORS as error:
+            self._check_proxy(getattr(error, "status", None))
             timed_out = isinstance(error, TimeoutError)
             why = f"no response within {_PROBE_S} s" if timed_out else connection_cause(error, self._key_env)
             proxy = find_proxy(self.api_base).get("proxy")
@@ -183,6 +184,7 @@ class HttpClient:
             if isinstance(error, aiohttp.ClientSSLError):
                 remedy = f"check {self._setting}.api_base; SSL_CERT_FILE names the certificate of your own authority"
             raise NoServer(f"no model server at {where} ({why}): {remedy}") from error
+        self._check_proxy(status)
         if status == 401:
             held = "was refused" if os.environ.get(self._key_env or "") else "is not set"
             raise ModelError(f"{self.api_base} requires an API key, and the one in {self._key_env} {held}")
@@ -212,6 +214,13 @@ class HttpClient:
                 f"which refuses longer prompts: set {self._setting}.context={listed.context}, or start the server with "
                 f"--max-model-len {self.context}"
             )
+
+    def _check_proxy(self, status: int | None) -> None:
+        """Raise ModelError if a proxy between refuses the login, or that there is none."""
+        if status == 407:
+            proxy = find_proxy(self.api_base).get("proxy", "before it")
+            login = "HTTP_PROXY and HTTPS_PROXY take it as http://USER:PASSWORD@HOST:PORT"
+            raise ModelError(f"{self.api_base}: the proxy {proxy} requires a login (HTTP 407): {login}")
 
     async def _try_unlisted(self, known: Iterable[str]) -> None:
         """Find out if the server has the model though it doesn't list it, as Azure and gateways don't list aliases."""

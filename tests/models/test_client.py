@@ -49,6 +49,23 @@ def test_a_proxy_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         assert received.result().startswith(b"CONNECT llm.test:443") and b"s3cret" not in received.result()
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_wants_a_login_is_named(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as thread, OpenAIServer() as server:
+
+        def refuse() -> None:
+            with listener.accept()[0] as proxied:
+                proxied.recv(65536)
+                proxied.sendall(refusal)
+
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        monkeypatch.setenv(f"{scheme.upper()}_PROXY", f"http://{address}")
+        thread.submit(refuse)
+        message = opening_error(server.endpoint(api_base=f"{scheme}://llm.test/v1"))
+    assert f"http://{address}" in message and "login" in message
+
+
 def test_top_p_is_sent_when_set_and_a_key_goes_into_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_API_KEY", "s3cret")
     with OpenAIServer(key="s3cret") as server:
