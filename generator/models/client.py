@@ -404,7 +404,8 @@ class HttpClient:
         if isinstance(error, lm15.InvalidRequestError):
             remedy = f"{self._setting}.fields renames or leaves out what it doesn't take (docs/serving.md)"
             return f"the model server refuses every call: {_why(error)}; {remedy}"
-        return f"the model server {how}: {_why(error)}; when it is back, the same command continues"
+        which = "it" if self._setting == "lm" else f"the server of {self._setting}"  # several may have one address
+        return f"the model server {how}: {_why(error)}; when {which} is back, the same command continues"
 
     async def _is_up(self) -> bool:
         try:

@@ -298,6 +298,14 @@ def test_a_server_that_fails_at_every_call_is_lost(code: int, calls: int) -> Non
         assert len(server.bodies) == calls
 
 
+def test_of_several_models_the_lost_one_is_named_by_its_setting() -> None:
+    with OpenAIServer(faults=lambda *_: fake.status(500)) as server:
+        endpoint = server.endpoint(retries=1)
+        endpoint._setting = "judge.panel.b"
+        with pytest.raises(ServerGone, match=r"judge\.panel\.b is back"):
+            chat(endpoint)
+
+
 def test_a_lost_server_costs_later_calls_a_trial_alone_until_it_is_back() -> None:
     async def work(client: HttpClient) -> list[int]:
         counts = []
