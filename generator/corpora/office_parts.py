@@ -15,8 +15,9 @@ _BLANK = re.compile(rb'<w:(?:tab|cr) ?/>|<w:ptab [^>]*/>|<w:br [^>]*w:type="(?:p
 _HYPHEN = re.compile(rb"<w:noBreakHyphen ?/>")
 _MOVED = re.compile(rb"<w:moveFrom [^>]*>.*?</w:moveFrom>", re.DOTALL)
 _PARAGRAPH = re.compile(rb"<w:p[ >].*?</w:p>", re.DOTALL)
-# A drawing and what older programs show in its place; both have the text of a box.
-_DRAWING = re.compile(rb"<mc:AlternateContent>(?:(?!<mc:AlternateContent>).)*?</mc:AlternateContent>", re.DOTALL)
+# What older programs show in place of a drawing; both have the text of a box.
+_FALLBACK = re.compile(rb"<mc:Fallback>(?:(?!<mc:Fallback>).)*?</mc:Fallback>", re.DOTALL)
+_DRAWING = re.compile(rb"<(w:drawing|w:pict)[ >](?:(?!<\1[ >]).)*?</\1>", re.DOTALL)
 _IN_BOX = re.compile(rb"<w:txbxContent>(.*?)</w:txbxContent>", re.DOTALL)
 
 _HIDDEN_SHEET = re.compile(rb'<(?:\w+:)?sheet [^>]*\bstate="(?:hidden|veryHidden)"[^>]*/>')
@@ -54,7 +55,7 @@ def _free_boxes(part: bytes) -> bytes:
     boxes: list[bytes] = []
 
     def take(drawing: re.Match[bytes]) -> bytes:
-        box = b"".join(_IN_BOX.findall(drawing[0].partition(b"<mc:Fallback")[0]))
+        box = b"".join(_IN_BOX.findall(drawing[0]))
         if not box:
             return drawing[0]
         boxes.append(box)
@@ -64,5 +65,5 @@ def _free_boxes(part: bytes) -> bytes:
         pieces = re.split(rb"\0(\d+)\0", paragraph[0])
         return b"".join([*(boxes[int(number)] for number in pieces[1::2]), *pieces[::2]])
 
-    part = _DRAWING.sub(take, part)
+    part = _DRAWING.sub(take, _FALLBACK.sub(b"", part))
     return _PARAGRAPH.sub(put_before, part) if boxes else part
