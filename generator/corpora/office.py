@@ -44,6 +44,7 @@ _CONTAINER, _ENCRYPTED = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-
 # A wider gap between letters is a space, in shares of their size. LaTeX' spaces can be 0.2 wide; pdfplumber's own limit
 # is fixed, and glued half of the words of such PDFs together.
 _SPACE = 0.12
+_NUMBER = re.compile(r"(?<=>)-?\d+\.\d{9,}(?=<)")
 _MOMENT = re.compile(r"(?<=>)(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?::00|(:\d\d))(?=<)")
 
 
@@ -81,8 +82,16 @@ def _office(suffix: str, data: bytes) -> tuple[str, str]:
             raise
         why = describe(error).removeprefix("ParsingError: ")
         raise FormatError(f"not a readable {suffix} file: {why}") from error
-    page = _MOMENT.sub(_write_moment, found.content) if suffix == ".xlsx" else found.content
+    page = found.content
+    if suffix == ".xlsx":
+        page = _NUMBER.sub(_write_number, _MOMENT.sub(_write_moment, page))
     return take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(page)))
+
+
+def _write_number(found: re.Match[str]) -> str:
+    """Return a number with the 15 digits that spreadsheets show: 6.6 for 6.600000000000001."""
+    shown = f"{float(found[0]):.15g}"
+    return shown if repr(float(found[0])) == found[0] and "e" not in shown else found[0]
 
 
 def _write_moment(found: re.Match[str]) -> str:

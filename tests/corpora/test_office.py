@@ -163,6 +163,15 @@ def test_hidden_sheets_and_slides_are_not_read(tmp_path: Path) -> None:
     assert slides.text.split() == ["##", "shown"]
 
 
+def test_a_number_of_a_sheet_has_the_digits_that_are_shown(tmp_path: Path) -> None:
+    made = openpyxl.Workbook()
+    made.active.append(["Sum", "Third", "Pi, as text"])
+    made.active.append([6 * 1.1, -1 / 3, "3.14159265358979323846"])
+    made.save(tmp_path / "a.xlsx")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.text.splitlines()[-1] == "| 6.6 | -0.333333333333333 | 3.14159265358979323846 |"
+
+
 def zip_of(path: Path, files: Mapping[str, str]) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in files.items():
