@@ -3,7 +3,7 @@
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.dialogs.checks.answers import find_answer_fault, find_talk
+from generator.dialogs.checks.answers import find_answer_fault, find_voice_fault
 from generator.dialogs.checks.questions import speaks_of_documents
 from generator.schema import Passage
 from tests.support.scripted import piece, said
@@ -103,7 +103,7 @@ def test_what_cites_is_refused_in_any_language(code: str) -> None:
 )
 def test_in_other_languages_documents_are_spoken_of_in_other_ways(code: str, talk: str) -> None:
     with use_languages(Languages(load_language(code), load_language(code))):
-        assert find_talk(talk, [])
+        assert find_voice_fault(talk, [])
 
 
 def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -> None:
