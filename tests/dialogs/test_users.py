@@ -142,8 +142,8 @@ def test_a_user_leaves_the_topic_at_the_planned_turn(algorithm: str) -> None:
 
 def test_after_a_new_topic_questions_start_from_its_passages() -> None:
     asked = ["When did the harbour open?", "What does the museum show?", "Since when?"]
-    told = ("The harbour opened in May.", "The ships opened in May.", "The museum opened in May.")
-    cited: list[Entry] = [{"evidence": [n], "answer": text} for n, text in zip((1, 5, 1), told, strict=True)]
+    told = ("The harbour opened in May.", "The museum opened in May.", "The ships opened in May.")
+    cited: list[Entry] = [{"evidence": [n], "answer": text} for n, text in zip((1, 5, 7), told, strict=True)]
     model = Scripted(ask=[{"question": text} for text in asked], answer=cited)
     shelf = Shelf([[HARBOUR, piece("pier")], [MUSEUM, piece("ships")], [], [MUSEUM]])
     program = MultiDocumentDialog(Repetition(0.8), shelf, 3, "last_turn", Options(moving=True, switching=True))

@@ -6,7 +6,7 @@ import dspy
 import pytest
 from dspy import lm15
 
-from generator.dialogs.steps import Answer
+from generator.dialogs.steps import Answer, Asked
 from generator.errors import ModelError, Rejected
 from generator.prompts.calls import TOO_LONG, use_model
 from generator.schema import Verdict
@@ -60,7 +60,7 @@ def test_a_prompt_that_can_not_fit_is_not_sent() -> None:
 
     async def answer_twice() -> None:
         for _ in range(2):
-            await Answer().acall((TRAM, BUS), (), "Is it late?", KINDS["direct"], "tram late", ())
+            await Answer().acall((TRAM, BUS), (), Asked("Is it late?"), KINDS["direct"])
 
     with pytest.raises(Rejected) as caught:
         model.run(answer_twice)
