@@ -447,6 +447,10 @@ def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
         assert (tmp_path / "table").read_text(encoding="utf-8") == command(path, f"format={form}").out
     command(path, f"output={tmp_path / 'table.csv'}")
     assert (tmp_path / "table.csv").read_text(encoding="utf-8") == command(path, "format=csv").out
+    command(path, f"output={tmp_path / 'table.json'}")
+    read = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
+    found = {f"{row['section']}: {row['figure']}": [str(value) for value in row["values"]] for row in read["figures"]}
+    assert {"section: figure": read["sets"], **found} == figures(path)
 
 
 def test_people_of_several_corpora_stand_beside_a_run(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Sets of dialogs side by side: a row for each figure, a column for each set; for a terminal, as Markdown, as CSV."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -86,17 +87,18 @@ class _Row(NamedTuple):
 def comparison(columns: Sequence[Column], form: str, console: Console | None) -> str:
     """Return the table of one or more sets as text that ends in a line break.
 
-    CSV has numbers with up to six decimals, shares from 0 to 1, and empty cells for missing figures.
+    CSV and JSON have numbers with up to six decimals, and shares from 0 to 1; missing figures are empty, or null.
 
     Args:
         console: the terminal whose width and styles are used; None: plain, and as wide as needed.
     """
     names = [column.name for column in columns]
-    if form == "csv":
-        cells = (
-            [row.section, row.figure, *("" if v is None else round(v, 6) for v in row.values)] for row in _rows(columns)
-        )
-        return as_csv([["section", "figure", *names], *cells])
+    if form in ("csv", "json"):
+        rows = [(r.section, r.figure, [None if v is None else round(v, 6) for v in r.values]) for r in _rows(columns)]
+        if form == "csv":
+            return as_csv([["section", "figure", *names], *([section, name, *v] for section, name, v in rows)])
+        figures = [dict(zip(("section", "figure", "values"), row, strict=True)) for row in rows]
+        return json.dumps({"sets": names, "figures": figures}, indent=1, ensure_ascii=False) + "\n"
     lines = comparison_lines(columns)
     return as_markdown(names, lines) if form == "markdown" else as_text(names, lines, console)
 
