@@ -206,8 +206,8 @@ class Run(Session[Summary]):
             write_text(self.folder / "config.yaml", self.configuration)
             dropped = store.dropped("dialog")
             lost = sum(sum(dropped.get(stage, {}).values()) for stage in ("filter", "judge"))
-            stay = f"; {count_noun(lost, 'dialog')} of which the earlier one kept no pair stay dropped" if lost else ""
-            note(f"{FILTER}={keep}: the pairs of {count_noun(store.accepted, 'dialog')} are chosen anew{stay}")
+            gone = f"; an earlier one dropped {count_noun(lost, 'dialog')} whole, for good" if lost else ""
+            note(f"{FILTER}={keep}: the pairs of {count_noun(store.accepted, 'dialog')} are chosen anew{gone}")
 
     def progress(self, summary: Summary) -> tuple[int, int]:
         return summary.accepted, self.settings.wanted

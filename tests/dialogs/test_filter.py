@@ -165,7 +165,7 @@ def test_dialogs_that_an_earlier_filter_dropped_are_counted(openai_server: OpenA
     settings = ("dialogs=1", "max_attempts=2", "turns=2", "judge=none")
     assert site.run(openai_server, *settings, "judge.filter=turn>2").code == 1
     done = site.run(openai_server, *settings, "judge.filter=turn>1")
-    assert "2 dialogs of which the earlier one kept no pair stay dropped" in done.err
+    assert "dropped 2 dialogs whole" in done.err
 
 
 def test_a_run_of_which_nothing_passes(openai_server: OpenAIServer, tmp_path: Path) -> None:
