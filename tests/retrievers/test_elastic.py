@@ -425,6 +425,13 @@ def test_an_error_that_stays_is_reported_after_the_last_retry(
     opened(library(tmp_path), server)
 
 
+def test_a_connection_that_breaks_after_the_first_answer_is_tried_again(
+    server: ElasticsearchServer, tmp_path: Path
+) -> None:
+    server.faults["/_mapping"] = [fake.hang_up]
+    assert found(opened(library(tmp_path), server, mode="elser"), "crossing", k=1) == ["ferry"]
+
+
 def test_a_shard_that_is_away_is_no_incomplete_index(server: ElasticsearchServer, tmp_path: Path) -> None:
     opened(library(tmp_path), server)
 

@@ -134,7 +134,6 @@ class Index:
         found = self.server.request(
             "looking for the index",
             lambda client: body(client.options(ignore_status=404).indices.get_mapping(index=self.name)),
-            fail_fast=True,
         )
         if found.get("status") == 404 or not found:  # as of a name with a wildcard
             return None

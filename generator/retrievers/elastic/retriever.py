@@ -315,4 +315,4 @@ def _create_endpoint(server: Server, name: str, model: str, threads: int) -> Non
                 if error.error != "resource_already_exists_exception":  # created by another process meanwhile
                     raise
 
-    server.request(f"creating the inference endpoint {name}", create, fail_fast=True)
+    server.request(f"creating the inference endpoint {name}", create)

@@ -130,6 +130,7 @@ class Server:
             list(access.hosts), max_retries=0, request_timeout=access.timeout_s, **options
         )
         self._given_up = threading.Event()
+        self._reached = False
         self._building = self.client.options(request_timeout=access.build_timeout_s)
 
     @contextmanager
@@ -141,12 +142,13 @@ class Server:
             self._given_up.set()
             raise
 
-    def request(self, doing: str, send: "Callable[[Elasticsearch], Result]", fail_fast: bool = False) -> Result:
+    def request(self, doing: str, send: "Callable[[Elasticsearch], Result]") -> Result:
         """Return the result of `send`, with the time-out of building and with retries.
+
+        The first request of all isn't made again if no server can be connected with.
 
         Args:
             doing: what the request is for, as in "while loading passages".
-            fail_fast: without retries if no server can be connected with: for the first request of all.
 
         Raises:
             RetrieverError: all attempts failed; one line.
@@ -155,9 +157,10 @@ class Server:
 
         def again(state: RetryCallState) -> bool:
             error = state.outcome.exception() if state.outcome else None
+            self._reached |= not isinstance(error, ConnectionError)
             # Of several servers each attempt asks another one.
-            unreached = isinstance(error, ConnectionError) and state.attempt_number >= len(self.access.hosts)
-            return error is not None and self.transient(error) and not (fail_fast and unreached)
+            gone = not self._reached and state.attempt_number >= len(self.access.hosts)
+            return error is not None and self.transient(error) and not gone
 
         attempts = Retrying(
             retry=again,
