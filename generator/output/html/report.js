@@ -83,6 +83,7 @@ async function open(event) {
 
 // Filters
 
+const differ = entries.some(e => e.user);  // else all users are the plain one
 const labels = value => (value ?? "").split("+");
 const lossOf = d => `${d.scope}: ${d.stage}: ${d.reason}`;
 const markOf = (e, t) => {
@@ -102,7 +103,7 @@ const FILTERS = [
   ["answerability", "answerability", (e, t) => [t?.answerability], true],
   ["difficulty", "difficulty", (e, t) => [t?.difficulty], true],
   ["verdict", "verdict", (e, t) => t ? t.verdicts.map(verdict => verdict.join(": ")) : [], true],
-  ["user", "user", e => [e.user], false],
+  ["user", "user", e => [e.user || (differ && e.accepted && "plain")], false],
   ["task", "task", e => [e.task], false],
   ["mark", "my mark", markOf, true, [["asked", "to mark"], ["open", "still to mark"], ["none", "not marked"], ["kept", "kept"], ["rejected", "rejected"]]],
 ];

@@ -47,6 +47,7 @@ DIALOGS = [
         ),
         passages=[make_passage("p", TEXT, title="Harbour"), make_passage("q", "Nothing.", title=HOSTILE)],
         id=f"dialog{number:03}",
+        user="hurried" if number < 2 else "",
     )
     for number in range(300)
 ]
@@ -134,6 +135,10 @@ def test_search_and_filters_narrow_the_list_and_drops_are_in_it(browser: Browser
     browser.click("#f-verdict option[value='correctness: incorrect']")
     browser.found("1 dialog (0 dropped), 1 turn")
     browser.click("button[type=reset]")
+    browser.click("#f-user option[value=plain]")
+    browser.found("298 dialogs (0 dropped)")
+    browser.click("button[type=reset]")
+    browser.found("301 dialogs")
     browser.click("#f-reason option[value='dialog: ask: copies an example']")
     browser.found("1 dialog (1 dropped)")
     browser.click(".row")
