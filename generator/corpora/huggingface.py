@@ -1,7 +1,9 @@
 """Read any data set that the library `datasets` opens, from files or from the Hugging Face hub: a row a document."""
 
+import csv
 import glob
 import hashlib
+import io
 import logging
 import os
 import re
@@ -36,6 +38,7 @@ _READERS = {
     ".txt": "text",
     ".arrow": "arrow",
 }
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _CELLS_LOST = "Length of header"  # begins a warning of pandas
 ROW_FILES = _READERS.keys() - {".txt"}
 
@@ -285,13 +288,33 @@ def _reading(files: Sequence[File], columns: Sequence[str]) -> dict[str, Any]:
     with open_file(found[0]) as stream:
         first = stream.readline(1 << 16)
     encoding = "utf-16" if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8"
+    mark = max(",;\t|", key=first.decode(encoding, errors="ignore").count)
     return {
-        "sep": max(",;\t|", key=first.decode(encoding, errors="ignore").count),
+        "sep": mark,
+        "quoting": csv.QUOTE_NONE if mark == "\t" and _quotes_are_text(found[0], encoding) else csv.QUOTE_MINIMAL,
         "encoding": encoding,
         "converters": dict.fromkeys(columns, str),  # “007” is no number,
         "keep_default_na": False,  # and “NA” not null
         "index_col": False,
     }
+
+
+def _quotes_are_text(file: File, encoding: str) -> bool:
+    """Return whether lines of cells between tabs have quotation marks as text, such as “"Hi" is short.”.
+
+    Then some cell goes on behind its closing mark or has none, none has marks written twice, and none several lines.
+    """
+    known, found = None, False
+    with open_file(file) as stream:
+        for line in io.TextIOWrapper(stream, encoding, errors="ignore"):
+            if cells := line.rstrip("\r\n"):
+                tabs = cells.count("\t")
+                opened = [cell for cell in cells.split("\t") if cell.startswith('"')] if '"' in cells else []
+                enclosed = [cell for cell in opened if _QUOTED.fullmatch(cell)]
+                if tabs != (known := tabs if known is None else known) or any('""' in cell[1:-1] for cell in enclosed):
+                    return False
+                found = found or len(enclosed) < len(opened)
+    return found
 
 
 def _explain(error: Exception) -> str:

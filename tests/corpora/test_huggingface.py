@@ -242,6 +242,16 @@ def test_values_of_csv_stay_as_they_are(tmp_path: Path, mark: str, encoding: str
     assert [(d.id, d.text, d.title) for d in found] == [("007", "Kettle", "NA"), ("1E5", "2024", "null")]
 
 
+def test_quotation_marks_between_tabs_are_text_unless_they_enclose_cells(tmp_path: Path) -> None:
+    texts = ['"Hi" is short.', "Two.", '"Open.', "Four.", '"Another" one.', "Six."]
+    lines = [f"{number}\t{text}" for number, text in enumerate(texts)]
+    (tmp_path / "a.tsv").write_text("\n".join(["id\ttext", *lines, ""]))
+    assert [d.text for d in good(read("huggingface", path=str(tmp_path / "a.tsv"), id_field="id"))] == texts
+    texts[1] = 'Two\n“lines”\twith "marks".'
+    Dataset.from_dict({"id": [*range(6)], "text": texts}).to_csv(tmp_path / "b.tsv", sep="\t", index=False)
+    assert [d.text for d in good(read("huggingface", path=str(tmp_path / "b.tsv"), id_field="id"))] == texts
+
+
 def test_values_of_a_folder_of_csv_stay_as_they_are(tmp_path: Path) -> None:
     for name in ("train-1", "train-2"):
         (tmp_path / f"{name}.csv").write_text(f"sku;text\n00{name[-1]};Kettle {name[-1]}\n")
