@@ -74,6 +74,7 @@ PatternName = Literal[
     "asks_difference",
     "alike",  # says what two have in common, and no more
     "negation",  # what stands behind it is denied
+    "amount",  # of one, a half or a quarter of a unit, which is the group of that name
     "and_half",  # behind a number
     "hour",  # behind a number that may be a full hour and counts nothing (9 daily)
     "spoken_time",  # with the hour as one of the groups sharp, past, half and to

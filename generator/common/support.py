@@ -44,6 +44,7 @@ _CLOCK, _POINT_OR_COLON = re.compile(r"(?:[01]?\d|2[0-4])[.:][0-5]\d"), str.make
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
+_AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
 _MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
 _FULL_STOP = frozenset(".!?。！？؟।:;…")
@@ -244,15 +245,25 @@ def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
 
 def convert_units(text: str, sources: Sequence[str]) -> str:
     """Return a text with its measures as the sources have them, if these have the same: “14 days” for “two weeks”."""
-    measures = [(reading, measure) for reading in _read_units(text) if (measure := _measure(reading))]
+    measures = [(reading, measure) for reading in _read_amounts(text) if (measure := _measure(reading))]
     if not measures:
         return text
-    readings = [reading for source in sources for reading in _read_units(source)]
+    readings = [reading for source in sources for reading in _read_amounts(source)]
     told, pairs = {_measure(each): each[2] for each in readings if each[2]}, {each[:2] for each in readings}
     for (number, unit, spelt), measure in measures:
         if measure in told and (number, unit) not in pairs:
             text = write_plainly(text).replace(spelt, told[measure], 1)
     return text
+
+
+@cached_by_language(8192)
+def _read_amounts(text: str) -> tuple[tuple[str, int | None, str], ...]:
+    """Return the numbers of a text with their units, and the units of which there are one, a half or a quarter."""
+    amount, places = dialog_language().pattern("amount"), _unit_places()
+    found = amount.finditer(text) if amount else ()
+    return *_read_units(text), *(
+        (_AMOUNTS[str(each.lastgroup)], places.get(each[each.lastgroup or 0].casefold()), each[0]) for each in found
+    )
 
 
 def _measure(reading: tuple[str, int | None, str]) -> tuple[int, Decimal] | None:

@@ -165,6 +165,29 @@ def test_a_short_answer_in_another_form_is_grounded(answer: str) -> None:
     assert verdict(answer, passage=probe).label == "correct"
 
 
+@pytest.mark.parametrize(
+    ("code", "told", "answer", "label"),
+    [
+        ("en", "The lamp goes off after 30 minutes.", "The lamp goes off after half an hour.", "correct"),
+        ("en", "The lamp goes off after half an hour.", "The lamp goes off after 30 minutes.", "correct"),
+        ("en", "The lamp goes off after 15 minutes.", "The lamp goes off after a quarter of an hour.", "correct"),
+        ("en", "The lease runs for a year.", "The lease runs for 12 months.", "correct"),
+        ("en", "The offer ends after 7 days.", "The offer ends after one week.", "correct"),
+        ("en", "The lamp goes off after an hour.", "The lamp goes off after 30 minutes.", "incorrect"),
+        ("en", "The lamp goes off after an hour and a half.", "The lamp goes off after 60 minutes.", "incorrect"),
+        ("en", "The desk opens once a day.", "The desk opens 24 hours.", "incorrect"),
+        ("de", "Die Lampe erlischt nach einer halben Stunde.", "Die Lampe erlischt nach 30 Minuten.", "correct"),
+        ("fr", "La lampe s'éteint après une demi-heure.", "La lampe s'éteint après 30 minutes.", "correct"),
+        ("es", "La lámpara se apaga tras media hora.", "La lámpara se apaga tras 30 minutos.", "correct"),
+    ],
+)
+def test_one_half_or_a_quarter_of_a_unit_is_a_measure(code: str, told: str, answer: str, label: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        found = verdict(answer, passage=make_passage("l", told))
+    assert found.label == label, found.explanation
+
+
 def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
     museum = make_passage(
         "m",
