@@ -54,7 +54,7 @@ def load_judging(cfg: DictConfig) -> JudgingSettings:
         raise ConfigError(f"{setting}: judge={judge.name} asks no model; leave it out")
     if parse_filter(judge.filter)[1]:
         raise ConfigError("judge.filter: removes no pair here; give its conditions to `python -m generator`")
-    check_panel(judge.panel)
+    check_panel(judge.lm, judge.panel)
     return settings
 
 

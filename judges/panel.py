@@ -49,8 +49,10 @@ def judging_models(lm: Endpoint | None, panel: Mapping[str, Endpoint], tested: E
     return {"judge.lm": lm} if lm else {"lm": tested}
 
 
-def check_panel(panel: Mapping[str, Endpoint]) -> None:
-    """Raise ConfigError if a panel has a model twice."""
+def check_panel(lm: Endpoint | None, panel: Mapping[str, Endpoint]) -> None:
+    """Raise ConfigError if a panel has a model twice, or a judge's own model has no effect beside it."""
+    if lm and panel:
+        raise ConfigError("judge.lm: a panel judges in its place; leave it out, or make it judge.panel.NAME")
     models = [endpoint.model for endpoint in panel.values()]
     if twice := [model for model in models if models.count(model) > 1]:
         raise ConfigError(f"judge.panel: has the model {twice[0]} twice; give different models")

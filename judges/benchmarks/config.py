@@ -91,5 +91,5 @@ def load_evaluation(cfg: DictConfig) -> Evaluation:
             raise ConfigError(f"judge.lm: benchmark={settings.benchmark.name} asks no judge; leave it out")
     if settings.answers and len(settings.contexts) > 1:
         raise ConfigError("context=both: the answers were given in one of the two; set context=golden or context=own")
-    check_panel(settings.judge.panel)
+    check_panel(settings.judge.lm, settings.judge.panel)
     return settings

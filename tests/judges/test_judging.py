@@ -449,6 +449,7 @@ def test_a_panel_gives_the_verdict_of_each_model_and_their_median(tmp_path: Path
         assert [len(server.bodies) for server in servers.values()] == [2, 2, 2]
         twice = place.run(lm, "judge=rb_llm", *endpoints, *lm.settings("judge.panel.again")).refused
         assert "judge.panel: has the model one twice" in twice
+        assert "judge.lm: " in place.run(lm, "judge=rb_llm", *endpoints, *lm.settings("judge.lm")).refused
         changed = place.run(lm, "judge=rb_llm", *endpoints, "judge.panel.two.greedy.temperature=1")
         assert "judge.panel.two.greedy.temperature" in changed.refused
     ((verdicts, _),) = place.verdicts()
