@@ -1,11 +1,9 @@
 """One run: begun or continued, and how it ends for the user."""
 
 import asyncio
-import gc
 import os
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -49,8 +47,6 @@ from taxonomy import load_users
 ATTEMPTS_PER_DIALOG, ATTEMPTS_OF_BUNDLED_MODEL = 10, 3
 # What turns may find can be so many times what a prompt has room for: some passages are found again.
 OVERFULL = 1.5
-# New objects that the garbage collector waits for; Python's own 700 take a run a tenth of its processor.
-GC_THRESHOLD = 50_000
 _FOR_DATA = (
     "SmolLM2-135M is here to show that everything works, and too small for data; with a real model: python -m "
     "generator lm=ollama lm.model=… (or llamacpp, lmstudio, vllm, openai, …), or lm.path=hf://Qwen/"
@@ -92,7 +88,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
             note(run.components.language_note)
         if settings.marks is not None:
             run.apply_marks_file(settings.marks)
-        with _frozen(), use_languages(run.components.languages):
+        with use_languages(run.components.languages):
             summary = run_session(run, closing_table)
     if settings.lm.is_bundled:
         note(_FOR_DATA)
@@ -284,16 +280,3 @@ class Preview(Run):
 
     def describe_finished(self, store: Store) -> str:
         return "the preview is in the run folder already"
-
-
-@contextmanager
-def _frozen() -> Iterator[None]:
-    """Keep the garbage collector from looking again and again through what outlives the block anyway."""
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(GC_THRESHOLD, *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()

@@ -372,11 +372,18 @@ def cached_by_language(maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T
     """Return a decorator that keeps so many results of a function which depends on its arguments and `languages()`."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        call: Any = lru_cache(maxsize=maxsize)(lambda _, *args, **kwargs: function(*args, **kwargs))
+        caches: dict[Languages, Any] = {}
+        last: tuple[Languages | None, Any] = None, None  # to hash languages for each call would take as long
 
         @wraps(function)
         def look_up(*args: P.args, **kwargs: P.kwargs) -> T:
-            return call(_current.get(), *args, **kwargs)
+            nonlocal last
+            of, (known, call) = _current.get(), last
+            if of is not known:
+                call = caches.setdefault(of, lru_cache(maxsize=maxsize)(function))
+                last = of, call
+            result: T = call(*args, **kwargs)
+            return result
 
         return look_up
 

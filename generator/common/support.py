@@ -8,9 +8,10 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, cast
 
-from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.language import Language, cached_by_language, dialog_language, languages
 from generator.common.numbers import (
     NUMBER,
     WITH_POINT,
@@ -44,6 +45,7 @@ _CLOCK, _POINT_OR_COLON = re.compile(r"(?:[01]?\d|2[0-4])[.:][0-5]\d"), str.make
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
+_MOST_STEMS = 100_000  # that are kept
 _AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
 _MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
@@ -303,13 +305,32 @@ def coverage(text: str, sources: Sequence[str]) -> float:
 
 def stem_words(words: list[str]) -> list[str]:
     """Return the stems of words without accents, which people leave out, and in one spelling (`color` of "colour")."""
+    known = _known_stems(dialog_language())
+    stems = list(map(known.get, words))
+    if None not in stems:
+        return cast(list[str], stems)
+    new = [word for word, stem in zip(words, stems, strict=True) if stem is None]
+    found = dict(zip(new, _stem(new), strict=True))
+    if len(known) > _MOST_STEMS:
+        known.clear()
+    known.update(found)
+    return [found[word] if stem is None else stem for word, stem in zip(words, stems, strict=True)]
+
+
+@cache
+def _known_stems(language: Language) -> dict[str, str]:
+    """Return the stems found so far by their words: texts have the same few words again and again."""
+    return {}
+
+
+def _stem(words: list[str]) -> list[str]:
     language = dialog_language()
     if language.code == "en":  # “Beyoncé” has the end of no English word; elsewhere stems depend on accents
         words = [_drop_accents(word) for word in words]
     stems = _drop_accents("\n".join(language.stem(words)))
     for end, other in language.spelling.items():
         stems = re.sub(end, other, stems, flags=re.MULTILINE)
-    return stems.split("\n") if words else []
+    return stems.split("\n")
 
 
 def _drop_accents(text: str) -> str:
