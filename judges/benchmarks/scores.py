@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy import stats
 
 from generator.schema import Context, Dialog, Record, Turn, Verdict
 from judges.llm.task import RatingJudge
@@ -102,6 +101,8 @@ def bootstrap(
     Args:
         paired: resample the values of all samples together.
     """
+    from scipy import stats  # slow to import, and most commands score nothing
+
     low = high = None
     if all(len(sample) > 1 for sample in samples):
         chance = np.random.default_rng(seed)
