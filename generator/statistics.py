@@ -39,8 +39,8 @@ class StatisticsSettings(Record):
         description="Count only the first so many of each set, since distinct-n and repeated questions depend on the "
         "size; null: all.",
     )
-    format: Literal["terminal", "csv", "markdown", "json"] | None = Field(
-        description="Of the table: terminal, csv, markdown or json; null: by the ending of `output`, else terminal."
+    format: Literal["terminal", "markdown", "csv", "json"] | None = Field(
+        description="Of the table: terminal, markdown, csv or json; null: by the ending of `output`, else terminal."
     )
     output: LocalPath | None = Field(description="File for the table; null: standard output.")
 
