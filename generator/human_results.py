@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import AcquireReturnProxy, FileLock, Timeout
+from filelock import AcquireReturnProxy
 
-from generator.common.atomic_files import atomic_write, write_lines, write_text
+from generator.common.atomic_files import LOCK, atomic_write, lock_folder, write_lines, write_text
 from generator.common.concurrency import run_async
 from generator.common.console import count_noun, counted, note
 from generator.config.settings import Settings
@@ -123,11 +123,9 @@ def _prepare(folder: Path) -> AcquireReturnProxy:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        empty = all(path.name == ".lock" or path.name.endswith(".unfinished") for path in folder.iterdir())
+        empty = all(path.name == LOCK or path.name.endswith(".unfinished") for path in folder.iterdir())
         if empty or "human" in json.loads((folder / "summary.json").read_text(encoding="utf-8")):
-            return FileLock(folder / ".lock").acquire(timeout=0)
-    except Timeout:
-        raise RunError(f"{folder}: another command is writing here; wait for it, or set another run_dir") from None
+            return lock_folder(folder)
     except (OSError, ValueError, TypeError):
         pass
     raise RunError(f"run_dir={folder}: holds something else, or can't be written; set another run_dir")

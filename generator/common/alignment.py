@@ -39,7 +39,7 @@ class _Word(NamedTuple):
 
 
 class _Slot(NamedTuple):
-    """What stands between equal words: `size` words from `at` in the text, and as many from `place` in the source."""
+    """A place between equal words: `size` words from `at` in the text, and as many from `place` in the source."""
 
     at: int
     place: int

@@ -7,9 +7,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from filelock import AcquireReturnProxy, FileLock, Timeout
 from pydantic import BaseModel
 
 from generator.errors import ExportError, RunError, describe
+
+LOCK = ".lock"  # file of a folder that one command at a time writes to
+
+
+def lock_folder(folder: Path) -> AcquireReturnProxy:
+    """Return the lock on a folder; as a context manager it is released at the end.
+
+    Raises:
+        RunError: another command has it.
+        OSError: the folder can't be written.
+    """
+    try:
+        return FileLock(folder / LOCK).acquire(timeout=0)
+    except Timeout:
+        raise RunError(f"{folder}: another command is writing here; wait for it, or set another run_dir") from None
 
 
 def digest(path: Path) -> str:

@@ -111,9 +111,8 @@ class HuggingFaceCorpus(FieldCorpus):
             inside: dict[str, Any] = {}
             for line in first:
                 for name, value in line.items():
-                    inside[name] = (
-                        {**(inside.get(name) or {}), **value} if isinstance(value, dict) else inside.get(name)
-                    )
+                    known = inside.get(name)
+                    inside[name] = {**(known or {}), **value} if isinstance(value, dict) else known
             self._check_columns(wanted, list(inside), inside)
             return chain(first, lines)
         names = rows.column_names or list(next(iter(rows), {}))

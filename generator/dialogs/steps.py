@@ -126,7 +126,7 @@ class Ask(dspy.Module):
 
 
 class Asked(NamedTuple):
-    """What the User asked, and what was found for it.
+    """Hold what the User asked, and what was found for it.
 
     Attributes:
         query: as it was typed.

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
+from generator.common.atomic_files import lock_folder
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import RunError, describe
 from generator.execution.history import FILTER, encode, list_changes, read_usage
@@ -73,7 +73,6 @@ class Store:
             RunError: another run has it open, it was made with other settings, or it can't be written.
         """
         self.folder = folder
-        self._lock = FileLock(folder / ".lock")
         with _as_run_error(folder):
             if folder.exists() and not folder.is_dir():
                 raise RunError(f"{folder}: is not a folder; set another run_dir")
@@ -82,10 +81,7 @@ class Store:
             if names and "run.db" not in names:
                 raise RunError(f"{folder}: is not a run folder, and holds other files; set another run_dir")
             begun = not fresh and any(not name.startswith("run.db") for name in names)
-            try:
-                self._lock.acquire(timeout=0)
-            except Timeout:
-                raise RunError(f"{folder}: another run is writing here; wait for it, or set another run_dir") from None
+            self._lock = lock_folder(folder).lock
             try:
                 if fresh:
                     _empty(folder)

@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 from pydantic import BaseModel, Field, field_validator
 from pydantic_core import to_jsonable_python
 
+from generator.common.atomic_files import LOCK
 from generator.common.console import note
 from generator.config.parts import build_choice, identify, plain, validate
 from generator.corpora.json_records import require_record
@@ -21,8 +22,6 @@ from generator.output.excerpts import excerpts
 from generator.schema import Dialog, Message
 from generator.sets import dialog_set, stem
 from generator.training.settings import FinetuneSettings, Student
-
-LOCK = ".lock"  # file of a student's folder
 
 
 class Finetuning(FinetuneSettings):

@@ -8,13 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from jinja2 import TemplateError
 
-from generator.common.atomic_files import make_folder, write_text
+from generator.common.atomic_files import LOCK, lock_folder, make_folder, write_text
 from generator.common.console import note
 from generator.errors import ConfigError, RunError, describe
-from generator.training.data import LOCK, Finetuning, Pair, has_training, identify_training
+from generator.training.data import Finetuning, Pair, has_training, identify_training
 from generator.training.draw import draw_pairs
 
 try:
@@ -93,19 +92,14 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
 def _alone(folder: Path) -> Iterator[None]:
     """Make the folder, and keep a second training out of it: a killed `judges.students` leaves one at work."""
     make_folder(folder)
-    lock = FileLock(folder / LOCK)
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise RunError(f"run_dir={folder}: another training is writing here; wait for it, or end it") from None
+        lock = lock_folder(folder)
     except OSError as error:
         raise RunError(
             f"run_dir={folder}: can't be written ({describe(error)}); free space, or set another run_dir"
         ) from error
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 def _empty(folder: Path) -> None:

@@ -177,7 +177,7 @@ def test_fresh_begins_anew_with_any_settings(run: Path) -> None:
 def test_one_at_a_time(run: Path) -> None:
     with Store(run, IDENTITY):
         for fresh in (False, True):
-            with pytest.raises(RunError, match="another run is writing here") as error, Store(run, IDENTITY, fresh):
+            with pytest.raises(RunError, match="is writing here") as error, Store(run, IDENTITY, fresh):
                 pass
             message(error, run)
     with Store(run, IDENTITY) as store:

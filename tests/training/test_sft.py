@@ -83,7 +83,7 @@ def test_a_second_training_in_a_folder_is_refused_while_the_first_goes_on(
 
     def second(*arguments: Any) -> Any:
         monkeypatch.setattr(sft, "_make_trainer", make)
-        with pytest.raises(RunError, match="another training"):
+        with pytest.raises(RunError, match="is writing here"):
             train(tmp_path, model, *dialogs)
         return make(*arguments)
 
