@@ -68,24 +68,24 @@ def _denials(key: str, beside: set[str], sentence: Sequence[_Term]) -> set[bool]
 def _read(text: str, marks: str) -> tuple[_Part, ...]:
     """Return the sentences of a text, or the parts of them between these marks."""
     language = dialog_language()
-    negation = language.pattern("negation")
     text, tokens = read_tokens(text)
+    negation = language.pattern("negation", text)
     ends = [found.end() for found in negation.finditer(text)] if negation else []
     parts, terms, denies, reach, before = list[_Part](), list[_Term](), False, 0, ""
-    for token in tokens:
-        while ends and token.start >= ends[0]:
+    for word, key, start, is_number in tokens:
+        while ends and start >= ends[0]:
             del ends[0]
             denies, reach = True, _REACH + 1
-        if token.key and token.text.casefold() not in language.idle:
-            terms.append(_Term(token.key, token.text, reach > 0, token.number))
+        if key and word.casefold() not in language.idle:
+            terms.append(_Term(key, word, reach > 0, is_number))
             reach = 0
-        elif token.key:
+        elif key:
             reach -= 1
-        elif token.text in marks or ends_sentence(token.text, before):
+        elif word in marks or ends_sentence(word, before):
             parts.append(_Part(tuple(terms), denies))
             terms, denies, reach = [], False, 0
-        elif token.text in ",;":
+        elif word in ",;":
             reach = 0
-        before = token.text
+        before = word
     parts.append(_Part(tuple(terms), denies or bool(ends)))
     return tuple(part for part in parts if part.terms)

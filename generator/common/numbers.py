@@ -17,6 +17,7 @@ NUMBER = re.compile(rf"(?<![^\W{UNSPACED}])(?:(?<!:){_CLOCK}|\d+(?:[.,]\d+)*)(?=
 _ITEM = re.compile(r"^\s*\d{1,2}[.)](?=\s)|(?<!\S)\(?\d{1,2}\)(?=\s)", re.MULTILINE)
 _INNER_ITEM = re.compile(r"(?<![^\s*_])(step )?(\d{1,2})(?(1)[.:]|\.)(?=[\s*_])", re.IGNORECASE)  # “**Step 1:** Ask”
 _FRACTION = re.compile(r"(?:(?<![\d.,/])(\d{1,4})[ ]?)?(?:([½¼¾⅛⅜⅝⅞⅕⅖⅗⅘])|(?<![\d/])\b([1357])/([248])\b(?![/\d]))")
+_DIGIT = re.compile("[0-9]")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # “٧:١٥” is 7:15, too
 _MAYBE_FRACTION = re.compile(r"[½¼¾⅛⅜⅝⅞⅕⅖⅗⅘/](?<!\D/)")  # much faster
 # “$11k”, “3.5M”, “€2bn”, “1.200 Mio.”
@@ -43,6 +44,11 @@ THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 
 
+def has_digits(text: str) -> bool:
+    """Return True if a text has a digit, the Arabic and other ones left out."""
+    return _DIGIT.search(text) is not None
+
+
 @cached_by_language(64)  # those of one answer
 def write_plainly(text: str) -> str:
     """Return a text with numbers in one form.
@@ -53,15 +59,16 @@ def write_plainly(text: str) -> str:
     """
     if _MAYBE_FRACTION.search(text):
         text = _FRACTION.sub(_write_fraction, text)
-    text = unicodedata.normalize("NFKC", text).replace("\u066b", ".").replace("\u066c", ",")  # the Arabic signs
-    text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
-    text = _TOKENIZED.sub(r"\1,", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).replace("\u066b", ".").replace("\u066c", ",")  # the Arabic signs
+        text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
     if percent := dialog_language().pattern("percent"):
         text = percent.sub("%", text)  # “cent” is a number
-    if spoken := dialog_language().pattern("spoken_time"):
+    if spoken := dialog_language().pattern("spoken_time", text):
         text = spoken.sub(_write_time, text)
-    if not re.search(r"\d", text):
+    if not has_digits(text):
         return text
+    text = _TOKENIZED.sub(r"\1,", text)
     if half := dialog_language().pattern("and_half"):  # “2 hours and a half”, too
         text = re.sub(rf"(\d)( \w+)??{half.pattern}", r"\1.5\2", text, flags=re.IGNORECASE)
     text = _SCALED.sub(_write_scaled, _ISO_DATE.sub(_write_date, _DATE.sub(_write_date, text)))
@@ -109,6 +116,8 @@ def _write_date(found: re.Match[str]) -> str:
 
 def drop_item_numbers(text: str) -> str:
     """Return a text without the numbers of a list's items; those inside a line count from 1 on (“: 1. Ask 2. Pay”)."""
+    if not any(map(str.isdigit, text)):
+        return text
     items = list[re.Match[str]]()
     for match in _INNER_ITEM.finditer(text):
         if int(match[2]) == len(items) + 1:

@@ -19,9 +19,9 @@ def drop_closings(answer: str) -> str:
     Phrases that tell nothing (“of course”) go, too, unless there is nothing else.
     """
     language = dialog_language()
-    if disclaimer := language.pattern("disclaimer"):
+    if disclaimer := language.pattern("disclaimer", answer):
         answer = disclaimer.sub("", answer)
-    if (filler := language.pattern("filler")) and has_words(told := filler.sub("", answer)):
+    if (filler := language.pattern("filler", answer)) and has_words(told := filler.sub("", answer)):
         answer = told
     for start, end in reversed(list(sentences(answer, language.code))):
         if language.matches("closing", answer[start:end]):
@@ -53,8 +53,9 @@ def _refuses(clause: str) -> bool:
     return dialog_language().matches("refusal", clause)
 
 
-def _clauses(answer: str) -> list[str]:
+@cached_by_language(64)  # those of one answer
+def _clauses(answer: str) -> tuple[str, ...]:
     pattern = dialog_language().pattern
-    if concession := pattern("concession"):
+    if concession := pattern("concession", answer):
         answer = concession.sub(r"\1. ", answer)
-    return clause.split(answer) if (clause := pattern("clause")) else [answer]
+    return tuple(clause.split(answer)) if (clause := pattern("clause", answer)) else (answer,)

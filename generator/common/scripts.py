@@ -68,6 +68,8 @@ def has_words(text: str) -> bool:
 
 def has_question_mark(text: str) -> bool:
     """Return True if a text has a question mark of any script."""
+    if text.isascii():
+        return "?" in text
     return _QUESTION_MARK.search(text) is not None or ends_in_question_mark(text)
 
 

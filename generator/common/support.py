@@ -16,6 +16,7 @@ from generator.common.numbers import (
     NUMBER,
     WITH_POINT,
     drop_item_numbers,
+    has_digits,
     other_times,
     round_off,
     write_digits,
@@ -82,7 +83,8 @@ def _read(text: str) -> tuple[str, list[tuple[str, int]], list[str], list[tuple[
     plain, half = write_plainly(text), dialog_language().pattern("and_half")
     tokens = [(match.group(), match.start()) for match in find_tokens(plain)]
     lows = [word.casefold() for word, _ in tokens]
-    numbers = [(*match.span(), write_digits(match.group()), False) for match in NUMBER.finditer(plain)]
+    in_digits = NUMBER.finditer(plain) if has_digits(plain) else ()
+    numbers = [(*match.span(), write_digits(match.group()), False) for match in in_digits]
     scaled = {end + 1: (start, digits) for start, end, digits, _ in numbers}
     for first, last, digits, ordinal in find_numerals(lows):  # “thirty-five”, “8.5 million”, “two and a half”
         start, end = tokens[first][1], tokens[last - 1][1] + len(tokens[last - 1][0])
@@ -128,26 +130,20 @@ def read_terms(text: str) -> tuple[Term, ...]:
     return tuple(found)
 
 
-class Token(NamedTuple):
-    """A word, a number or a mark of a text: its spelling, its key (empty for a mark), start, and whether a number."""
+def read_tokens(text: str) -> tuple[str, list[tuple[str, str, int, bool]]]:
+    """Return a text with numbers in one form, and its words, numbers and marks in their order, function words too.
 
-    text: str
-    key: str
-    start: int
-    number: bool
-
-
-def read_tokens(text: str) -> tuple[str, list[Token]]:
-    """Return a text with numbers in one form, and its words, numbers and marks in their order, function words too."""
+    Of each its spelling, its key (empty for a mark), where it starts, and whether it is a number.
+    """
     text, words, lows, numbered = _read(text)
     numbers = {start: (end, digits) for start, end, digits, _ in numbered}
-    found, past = list[Token](), 0
+    found, past = list[tuple[str, str, int, bool]](), 0
     for (word, start), stem in zip(words, stem_words(lows), strict=True):
         if start >= past and start in numbers:
             past, digits = numbers[start]
-            found.append(Token(text[start:past], digits, start, True))
+            found.append((text[start:past], digits, start, True))
         elif start >= past:
-            found.append(Token(word, stem if word[0].isalnum() else "", start, False))
+            found.append((word, stem if word[0].isalnum() else "", start, False))
     return text, found
 
 
@@ -169,11 +165,13 @@ def term_keys(text: str) -> frozenset[str]:
     parts = {at for start, end, *_ in numbered if WITH_POINT.fullmatch(text, start, end) for at in range(start, end)}
     spelt = {word for word, start in tokens if start not in parts}
     low = {low for low, (_, start) in zip(lows, tokens, strict=True) if start not in parts}
-    low.update(unit.casefold() for unit in _UNIT.findall(text))  # “8GB” supports “8 GB”
+    numbers = [digits for _, _, digits, _ in numbered]
+    if has_digits(text):
+        low.update(unit.casefold() for unit in _UNIT.findall(text))  # “8GB” supports “8 GB”
+        numbers += _DECADE.findall(text)
+        numbers += [f"{century}{decade}s" for decade in _SHORT_DECADE.findall(text) for century in (19, 20)]
+        numbers += [f"{digits[:3]}0s" for digits in numbers if _YEAR.fullmatch(digits)]  # 1987 supports “the 1980s”
     keys = frozenset(stem_words([*low]))
-    numbers = [*(digits for _, _, digits, _ in numbered), *_DECADE.findall(text)]
-    numbers += [f"{century}{decade}s" for decade in _SHORT_DECADE.findall(text) for century in (19, 20)]
-    numbers += [f"{digits[:3]}0s" for digits in numbers if _YEAR.fullmatch(digits)]  # 1987 supports “the 1980s”
     for start, end, digits, _ in numbered:
         if language.code != "en" and _CLOCK.fullmatch(text, start, end):
             numbers.append(write_digits(text[start:end].translate(_POINT_OR_COLON)))
@@ -181,9 +179,8 @@ def term_keys(text: str) -> frozenset[str]:
             numbers += other_times(digits, text[end : end + 3].strip().casefold())
         elif len(digits) <= 2 and (not hour or hour.match(text, end)):
             numbers.append(f"{digits}:00")
-    present = {*low, *numbers, *spelt}
-    groups = (group for group in language.same if not present.isdisjoint(group))
-    same = stem_words([each.casefold() for group in groups for each in group])
+    known = _same_by_word()
+    same = [each for word in known.keys() & {*low, *numbers, *spelt} for each in known[word]]
     numbers += [rounded for number in numbers for rounded in round_off(number)]
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()
@@ -215,6 +212,16 @@ def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
         for number, unit, _ in _read_units(source):
             units.setdefault(number, set()).add(unit)
     return tuple(s for number, unit, s in found if number in units and not units[number] & {unit, None})
+
+
+@cached_by_language(64)
+def _same_by_word() -> dict[str, frozenset[str]]:
+    """Return the keys of what says the same as each word of `same`."""
+    found: dict[str, frozenset[str]] = {}
+    for group in dialog_language().same:
+        keys = frozenset(stem_words([each.casefold() for each in group]))
+        found.update({word: found.get(word, frozenset()) | keys for word in group})
+    return found
 
 
 @cached_by_language(64)
@@ -261,7 +268,7 @@ def convert_units(text: str, sources: Sequence[str]) -> str:
 @cached_by_language(8192)
 def _read_amounts(text: str) -> tuple[tuple[str, int | None, str], ...]:
     """Return the numbers of a text with their units, and the units of which there are one, a half or a quarter."""
-    amount, places = dialog_language().pattern("amount"), _unit_places()
+    amount, places = dialog_language().pattern("amount", text), _unit_places()
     found = amount.finditer(text) if amount else ()
     return *_read_units(text), *(
         (_AMOUNTS[str(each.lastgroup)], places.get(each[each.lastgroup or 0].casefold()), each[0]) for each in found

@@ -16,7 +16,7 @@ from generator.common.alignment import Swap, find_swaps
 from generator.common.denials import find_flips
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
-from generator.common.numbers import THOUSANDS, drop_item_numbers, write_plainly
+from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_plainly
 from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
@@ -74,8 +74,14 @@ def load_weights() -> Weights:
 
 @cached_by_language(4096)  # passages come again with every turn
 def _count_words(text: str) -> Counter[str]:
-    spelt = words(THOUSANDS.sub("", write_plainly(text)).replace(":00", ""))  # “nine” is “9:00”
-    return Counter(digits or word for word, digits in zip(spelt, digits_of(spelt), strict=True))  # “two” as “2”
+    text = write_plainly(text)
+    if has_digits(text):
+        text = THOUSANDS.sub("", text).replace(":00", "")  # “nine” is “9:00”
+    counts = Counter(words(text))
+    for word, digits in zip([*counts], digits_of([*counts]), strict=True):
+        if digits and digits != word:
+            counts[digits] += counts.pop(word)  # “two” as “2”
+    return counts
 
 
 def strip_refusal(answer: str, sources: Sequence[str]) -> str:
@@ -94,7 +100,7 @@ def strip_refusal(answer: str, sources: Sequence[str]) -> str:
 
 @cached_by_language(64)  # an answer's features ask for it again
 def _drop_unknown(answer: str) -> str:
-    unknown = dialog_language().pattern("unknown_claim")
+    unknown = dialog_language().pattern("unknown_claim", answer)
     return unknown.sub(" ", answer) if unknown else answer
 
 

@@ -6,7 +6,6 @@ more?") are none. The patterns are those of the dialog's language; `benchmarks/a
 with people's labels.
 """
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -15,12 +14,10 @@ from generator.common.passages import sentences
 from generator.common.refusals import drop_closings
 from generator.common.scripts import ends_in_question_mark, has_question_mark, has_words
 
-_SPACE = re.compile(r"\s+")
-
 
 def find_request(response: str) -> str:
     """Return the first sentence of a response that asks the user back; empty if none does."""
-    return next((_SPACE.sub(" ", response[start:end]).strip() for start, end in _find_requests(response)), "")
+    return next((" ".join(response[start:end].split()) for start, end in _find_requests(response)), "")
 
 
 def drop_requests(response: str) -> str:
@@ -55,9 +52,9 @@ def _find_requests(response: str) -> Iterator[tuple[int, int]]:
         asks_back = has_question_mark(text) and language.matches("asks_back", text)
         return asks_back or language.matches("asks_to_tell", text)
 
-    if not asks(_SPACE.sub(" ", response)):  # most don't, and needn't be split
+    if not asks(" ".join(response.split())):  # most don't, and needn't be split
         return
     for start, end in sentences(response, language.code):
-        sentence = _SPACE.sub(" ", response[start:end])
+        sentence = " ".join(response[start:end].split())
         if not language.matches("offers", sentence) and asks(sentence):
             yield start, end
