@@ -4,12 +4,14 @@ import asyncio
 import json
 import random
 from collections import Counter
+from collections.abc import AsyncGenerator
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from generator.common.concurrency import in_order
+from generator.common.concurrency import Wanted, in_order
 from generator.config.settings import near_duplicates
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.generate import GeneratedDialog
@@ -122,6 +124,32 @@ def test_dialogs_that_wait_for_an_earlier_one_are_reported(tmp_path: Path) -> No
     asyncio.run(main())
     assert Progress(0, 0, 9, 0, waiting=5, passed=2, running=1) in reports
     assert reports[-1] == Progress(3, 6, 9, 0)
+
+
+def test_plans_are_started_by_the_share_accepted_so_far(tmp_path: Path) -> None:
+    """Of 20 dialogs wanted none is accepted yet; eight rejected ones halve the share, one that waits counts whole."""
+    most: list[int] = []
+
+    async def results(
+        wanted: Wanted[GeneratedDialog], stop: asyncio.Event
+    ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
+        def start(*waiting: GeneratedDialog) -> None:
+            most.append(next(running for running in count() if not wanted(running, waiting)))
+
+        start()
+        for number in range(8):
+            lost = Drop(dialog_id=f"{number}", scope="dialog", stage="ask", reason="no question")
+            yield number, GeneratedDialog(dialog_id=f"{number}", dialog=None, drops=(lost,), usage=())
+        start()
+        start(GeneratedDialog(dialog_id="9", dialog=make_dialog(make_turn(1), id="9"), drops=(), usage=()))
+
+    dedup = Deduplicator(near_duplicates().model_copy(update={"between_dialogs": False}))
+    with Store(tmp_path, {}) as store:
+        pipeline = Pipeline(
+            results=results, dedup=dedup, keep="pairs", store=store, dialogs=20, on_progress=lambda _: None
+        )
+        asyncio.run(pipeline.run(asyncio.Event()))
+    assert most == [20, 40, 38]
 
 
 def test_max_attempts_ends_a_run_that_loses_too_much(site: Site) -> None:
