@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+import tracemalloc
 import zipfile
 from hashlib import md5
 from pathlib import Path
@@ -78,6 +79,19 @@ def test_each_passage_of_the_collection_is_a_document(published: Path) -> None:
     assert [d.id for d in good(read("orquac", path=str(alone)))] == [d.id for d in found]
     (published / "all_blocks.txt").write_bytes(gzip.decompress(alone.read_bytes()))
     assert [d.id for d in good(read("orquac", path=str(published)))] == [d.id for d in found]
+
+
+def test_the_collection_is_read_as_a_stream(published: Path) -> None:
+    lines = (json.dumps(block(f"{number}@0", BIRTH * 20)) + "\n" for number in range(5000))
+    (published / "all_blocks.txt.gz").write_bytes(gzip.compress("".join(lines).encode(), 1))
+    documents = corpus("orquac", path=str(published)).read()
+    next(documents)
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in documents) == 4999
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_split_of_dialogs_does_not_change_the_documents(published: Path) -> None:

@@ -5,18 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import memory, prefix_cache, reading
+from benchmarks import memory, prefix_cache
 
 
 def test_a_run_with_a_model_that_answers_at_once_keeps_its_dialogs() -> None:
     calls, seconds, peak = memory.measure_run("single", 2)
     assert calls and seconds and peak
-
-
-def test_a_collection_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "all_blocks.txt.gz"
-    reading.generate(path, 12)
-    assert all(reading.measure_reading(path, library=True))
 
 
 @pytest.mark.parametrize(("algorithm", "calls"), [("single", 300), ("multi", 380)])
