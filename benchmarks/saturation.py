@@ -1,26 +1,21 @@
 """Measure how far a run saturates its model server, and the CPU time of a call.
 
-    uv run python -m benchmarks.saturation                            # all of it: half an hour
-    uv run python -m benchmarks.saturation --at-once 64 --delays fixed --clients multi openai
-    uv run python -m benchmarks.saturation --at-once 1024 --delays fixed --clients multi --profile
-    uv run python -m benchmarks.saturation --at-once 256 --clients multi --workers 2     # with the extra `ray`
+    uv run python -m benchmarks.saturation
+    uv run python -m benchmarks.saturation --at-once 256 --algorithms multi --workers 2     # with the extra `ray`
 
 A server of ours takes any number of calls at once and answers each after 250 ms, or after lognormal delays of that mean
 (sigma 0.8). The whole pipeline runs against it in a process of its own: Algorithm 1 or 2, BM25, judge, dedup, store.
 What counts is the middle half of a run: the mean number of calls in flight, as the server sees them, over the ceiling,
-and the CPU time of the client's process over the calls that it finished. The plain `openai` client sends prompts of
-such a run, as calls that know nothing of each other. `busy` is the client's CPU seconds a second: on a machine with
-other work it is below what the client wanted. With `--workers`, Ray's make the dialogs, and CPU time is the driver's
-alone.
+and the CPU time of the run's process over the calls that it finished. `busy` is that process's CPU seconds a second: on
+a machine with other work it is below what the process wanted. With `--workers`, Ray's make the dialogs, and CPU time is
+the driver's alone.
 """
 
 import argparse
 import asyncio
-import cProfile
 import json
 import math
 import multiprocessing
-import pstats
 import random
 import re
 import sys
@@ -28,8 +23,9 @@ import tempfile
 import threading
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,25 +42,22 @@ MEAN_S, SIGMA = 0.25, 0.8
 MODEL = "instant"
 TURNS = 3
 CALLS_A_DIALOG = {"multi": 11, "single": 9}
-# More calls a second than any client here makes; so long runs don't get longer still.
+# More calls a second than a run makes here; so long runs don't get longer still.
 MOST_A_SECOND = 600
-# Prompts that the server keeps for the plain client to send, of every tenth call.
-KEPT = 300
 # Of as many lines of made-up words, so that what replies ask for is there to be found.
 DOCUMENTS, LINES = 200, 120
 SAMPLED_EVERY_S = 0.05
 
 
 class Trace(NamedTuple):
-    """The server's trace: arrivals and ends of calls by the monotonic clock, some bodies."""
+    """The server's trace: arrivals and ends of calls by the monotonic clock."""
 
     begun: NDArray[np.float64]
     ended: NDArray[np.float64]
-    bodies: list[dict[str, Any]]
 
 
 class Spent(NamedTuple):
-    """A client's CPU seconds so far, at moments of the machine's monotonic clock."""
+    """The run's CPU seconds so far, at moments of the machine's monotonic clock."""
 
     at: NDArray[np.float64]
     cpu: NDArray[np.float64]
@@ -76,8 +69,8 @@ class Measured(NamedTuple):
     Attributes:
         in_flight: mean over the ceiling, 0 to 1.
         calls_s: calls a second.
-        cpu_ms: of the client's process, a call.
-        busy: CPU seconds of the client's process a second; 1 is one core.
+        cpu_ms: of the run's process, a call.
+        busy: CPU seconds of that process a second; 1 is one core.
     """
 
     in_flight: float
@@ -97,15 +90,12 @@ def serve(lognormal: bool, pipe: Connection) -> None:
     """Serve until the pipe receives a message; then send the trace."""
     draw = random.Random(1)
     begun, ended = array("d"), array("d")
-    bodies: list[dict[str, Any]] = []
 
     async def chat(request: web.Request) -> web.Response:
         begun.append(time.monotonic())
         delay = draw.lognormvariate(math.log(MEAN_S) - SIGMA**2 / 2, SIGMA) if lognormal else MEAN_S
         until = begun[-1] + delay
         body = await request.json()
-        if len(begun) % 10 == 0 and len(bodies) < KEPT:
-            bodies.append(body)
         text = json.dumps({name: in_english(value) for name, value in json.loads(fill(body)).items()})
         usage = {"prompt_tokens": 4000, "completion_tokens": len(text) // 4, "total_tokens": 4000 + len(text) // 4}
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
@@ -129,10 +119,10 @@ def serve(lognormal: bool, pipe: Connection) -> None:
         await runner.cleanup()
 
     asyncio.run(running())
-    pipe.send(Trace(np.array(begun), np.array(ended), bodies))
+    pipe.send(Trace(np.array(begun), np.array(ended)))
 
 
-def sampled(work: Callable[[], None], profile: str | None) -> Spent:
+def sampled(work: Callable[[], None]) -> Spent:
     """Do the work, and sample the CPU time of this process."""
     at, cpu, over = array("d"), array("d"), threading.Event()
 
@@ -143,18 +133,15 @@ def sampled(work: Callable[[], None], profile: str | None) -> Spent:
 
     watching = threading.Thread(target=sample)
     watching.start()
-    profiler = cProfile.Profile()
     try:
-        profiler.runcall(work) if profile else work()
+        work()
     finally:
         over.set()
         watching.join()
-    if profile:
-        profiler.dump_stats(profile)
     return Spent(np.array(at), np.array(cpu))
 
 
-def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | None, workers: int) -> Spent:
+def generate(url: str, algorithm: str, at_once: int, dialogs: int, workers: int) -> Spent:
     """Make a whole run, as the command does."""
     from generator.__main__ import COMMAND
     from generator.command import run_command
@@ -176,27 +163,7 @@ def ours(url: str, algorithm: str, at_once: int, dialogs: int, profile: str | No
             code = run_command(COMMAND)
             assert code == 0, f"the run ended with {code}"
 
-        return sampled(work, profile)
-
-
-def plain(url: str, at_once: int, calls: int, bodies: Sequence[dict[str, Any]]) -> Spent:
-    """Send the same prompts with the `openai` client."""
-    import openai
-
-    async def calling() -> None:
-        async with openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
-            numbers = iter(range(calls))
-
-            async def worker() -> None:
-                for number in numbers:
-                    body = dict(bodies[number % len(bodies)])
-                    body["extra_body"] = {name: body.pop(name) for name in ("top_k",) if name in body}
-                    completion = await client.chat.completions.create(**body)
-                    assert json.loads(completion.choices[0].message.content)
-
-            await asyncio.gather(*(worker() for _ in range(at_once)))
-
-    return sampled(lambda: asyncio.run(calling()), None)
+        return sampled(work)
 
 
 def measure(trace: Trace, spent: Spent, at_once: int) -> Measured:
@@ -212,15 +179,15 @@ def measure(trace: Trace, spent: Spent, at_once: int) -> Measured:
     return Measured(float(open_s) / span / at_once, calls / span, cpu / calls * 1000, cpu / span)
 
 
-def against(lognormal: bool, client: Callable[..., Spent], *arguments: Any) -> tuple[Trace, Spent]:
-    """Run a client in a process of its own against a server in another."""
+def run_against_server(lognormal: bool, *arguments: Any) -> tuple[Trace, Spent]:
+    """Make a run in a process of its own against a server in another."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     server = context.Process(target=serve, args=(lognormal, there), daemon=True)
     server.start()
     url = here.recv()
     with ProcessPoolExecutor(1, mp_context=context) as pool:
-        spent = pool.submit(client, url, *arguments).result()
+        spent = pool.submit(generate, url, *arguments).result()
     here.send("enough")
     trace = here.recv()
     server.join()
@@ -231,42 +198,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How busy a run keeps its model server.")
     parser.add_argument("--at-once", type=int, nargs="+", default=[64, 256, 1024], help="ceilings of calls in flight")
     parser.add_argument("--delays", nargs="+", choices=["fixed", "lognormal"], default=["fixed", "lognormal"])
-    parser.add_argument(
-        "--clients", nargs="+", choices=["multi", "single", "openai"], default=["multi", "single", "openai"]
-    )
+    parser.add_argument("--algorithms", nargs="+", choices=["multi", "single"], default=["multi", "single"])
     parser.add_argument("--seconds", type=float, default=30, help="how long each takes, roughly")
-    parser.add_argument("--profile", action="store_true", help="where the time goes, in place of how much it is")
     parser.add_argument("--workers", type=int, default=0, help="of Ray; 0: this process makes the dialogs")
     asked = parser.parse_args()
-    table = Table("client", "delays", "ceiling", "in flight", "calls a second", "CPU ms a call", "busy")
+    table = Table("algorithm", "delays", "ceiling", "in flight", "calls a second", "CPU ms a call", "busy")
     console = Console(width=120)
-    for delays in asked.delays:
-        for at_once in asked.at_once:
-            calls = int(asked.seconds * min(at_once / MEAN_S, MOST_A_SECOND)) + at_once
-            bodies: list[dict[str, Any]] = []
-            for client in sorted(asked.clients, key=lambda name: name == "openai"):
-                if client == "openai":
-                    trace, spent = against(delays == "lognormal", plain, at_once, calls, bodies or sample_bodies())
-                else:
-                    dialogs = calls // CALLS_A_DIALOG[client]
-                    profile = f"{tempfile.gettempdir()}/saturation.profile" if asked.profile else None
-                    of_run = (client, at_once, dialogs, profile, asked.workers)
-                    trace, spent = against(delays == "lognormal", ours, *of_run)
-                    bodies = bodies or trace.bodies
-                    if profile:
-                        pstats.Stats(profile).sort_stats("tottime").print_stats(45)
-                        continue
-                found = measure(trace, spent, at_once)
-                figures = (f"{found.in_flight:.3f}", f"{found.calls_s:.0f}", f"{found.cpu_ms:.2f}", f"{found.busy:.2f}")
-                table.add_row(client, delays, str(at_once), *figures)
-                console.print(client, delays, at_once, *figures)
+    for delays, at_once, algorithm in product(asked.delays, asked.at_once, asked.algorithms):
+        calls = int(asked.seconds * min(at_once / MEAN_S, MOST_A_SECOND)) + at_once
+        dialogs = calls // CALLS_A_DIALOG[algorithm]
+        trace, spent = run_against_server(delays == "lognormal", algorithm, at_once, dialogs, asked.workers)
+        found = measure(trace, spent, at_once)
+        figures = (f"{found.in_flight:.3f}", f"{found.calls_s:.0f}", f"{found.cpu_ms:.2f}", f"{found.busy:.2f}")
+        table.add_row(algorithm, delays, str(at_once), *figures)
+        console.print(algorithm, delays, at_once, *figures)
     console.print(table)
-
-
-def sample_bodies() -> list[dict[str, Any]]:
-    """Return the prompts of a short run, for the plain client."""
-    trace, _ = against(False, ours, "multi", 16, 20, None, 0)
-    return trace.bodies
 
 
 if __name__ == "__main__":
