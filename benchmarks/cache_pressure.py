@@ -2,17 +2,12 @@
 
     python -m benchmarks.cache_pressure                                   # starts vLLM with 1 GB of cache; 20 minutes
     python -m benchmarks.cache_pressure --dialogs 8 40 0 --seconds 60     # 0: as many as the run finds
-    python -m benchmarks.cache_pressure --simulated --seconds 30 --warm 20                  # without vLLM; 6 minutes
-    python -m benchmarks.cache_pressure --simulated --tokens 2000000 --dialogs 320 0 --seconds 20 --warm 10
 
 Dialogs are laid out as ours: what all share, a document that two neighbours share, what is appended from call to call,
 and the task. Prompts grow from some 1,500 to 2,900 tokens in 12 calls, each with 16 tokens to generate. They go through
 our client to SmolLM2-135M on vLLM; only texts and replies are made up. The dialogs that begin a measurement are at
 different places of their course, as in the middle of a run. Calls a minute and the cached share are those of the time
 after `--warm` seconds; the cache is emptied before each measurement.
-
-The simulated server evicts blocks as vLLM does, computes one prompt after another, 3,300 tokens a second, and takes 50
-ms more for a reply: times are waits, so that other work on the machine hardly counts.
 """
 
 import argparse
@@ -20,7 +15,6 @@ import asyncio
 import random
 import tempfile
 import time
-from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
@@ -34,14 +28,11 @@ from generator.models.client import HttpClient
 from generator.models.endpoints import OpenAIEndpoint
 from generator.models.lm import ChatRequest, Sampling
 from generator.schema import Message
-from tests.support.openai_server import OpenAIServer
 
 CALLS, REPLY_TOKENS = 12, 16
 # In characters, of which four or five are a token.
 RULES, DOCUMENT, APPENDED, TASK = 3000, 3300, 520, 250
 CONTEXT, CONCURRENCY = 4096, 256
-# The simulated server's seconds for a token of a prompt and for a reply.
-TOKEN_S, REPLY_S = 0.0003, 0.05
 
 
 class Texts:
@@ -101,23 +92,8 @@ class Vllm:
         return total("request_success"), total("prompt_tokens"), total("prompt_tokens_cached")
 
 
-class Simulated:
-    """The counters of a simulated server."""
-
-    def __init__(self, server: OpenAIServer) -> None:
-        self._server = server
-
-    async def empty(self) -> None:
-        """Empty its cache."""
-        self._server._blocks.clear()
-
-    async def count(self) -> Counts:
-        server = self._server
-        return sum(server.finished.values()), server.prompt_tokens, server.cached_tokens
-
-
 async def measure(
-    endpoint: OpenAIEndpoint, server: Vllm | Simulated, dialogs: int, seconds: float, warm: float
+    endpoint: OpenAIEndpoint, server: Vllm, dialogs: int, seconds: float, warm: float
 ) -> tuple[list[str], float]:
     """Return the cells of one number of dialogs, and the calls a minute."""
     texts, stop = Texts(), asyncio.Event()
@@ -150,31 +126,19 @@ async def main() -> None:
     parser.add_argument("--dialogs", type=int, nargs="+", default=[4, 8, 16, 24, 40, 0])
     parser.add_argument("--seconds", type=float, default=110)
     parser.add_argument("--warm", type=float, default=60)
-    parser.add_argument("--gigabytes", default="1", help="vLLM's cache")
-    parser.add_argument("--simulated", action="store_true")
-    parser.add_argument("--tokens", type=int, default=46_592, help="the simulated server's cache")
+    parser.add_argument("--gigabytes", default="1", help="of vLLM's cache")
     parser.add_argument("--port", type=int, default=8021)
     arguments = parser.parse_args()
     header = ["dialogs under way", "calls a minute", "from the cache", "calls"]
     print(f"| {' | '.join(header)} |\n| --- | --- | --- | --- |", flush=True)
     rates = {}
-    async with AsyncExitStack() as stack:
-        if arguments.simulated:
-            simulated = stack.enter_context(
-                OpenAIServer(
-                    lambda body: "Yes.", cache=arguments.tokens, metrics=True, token_s=TOKEN_S, delay_s=REPLY_S
-                )
-            )
-            endpoint: OpenAIEndpoint = simulated.endpoint(context=CONTEXT, concurrency=CONCURRENCY, timeout_s=600)
-            server: Vllm | Simulated = Simulated(simulated)
-        else:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            served = serve(folder, arguments.port, arguments.gigabytes, CONTEXT, REPLY_TOKENS, CONCURRENCY)
-            endpoint = await stack.enter_async_context(served)
+    with tempfile.TemporaryDirectory() as folder:
+        served = serve(Path(folder), arguments.port, arguments.gigabytes, CONTEXT, REPLY_TOKENS, CONCURRENCY)
+        async with served as endpoint:
             server = Vllm(endpoint.api_base[0].removesuffix("/v1"))
-        for dialogs in arguments.dialogs:
-            cells, rates[dialogs] = await measure(endpoint, server, dialogs, arguments.seconds, arguments.warm)
-            print(f"| {' | '.join(cells)} |", flush=True)
+            for dialogs in arguments.dialogs:
+                cells, rates[dialogs] = await measure(endpoint, server, dialogs, arguments.seconds, arguments.warm)
+                print(f"| {' | '.join(cells)} |", flush=True)
     if fixed := {dialogs: rate for dialogs, rate in rates.items() if dialogs and 0 in rates}:
         print(f"\nfound: {rates[0] / max(fixed.values()):.2f} of the best fixed number", end="")
         print(f", {rates[0] / fixed[40]:.1f} times what 40 give" if 40 in fixed else "")

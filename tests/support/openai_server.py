@@ -50,7 +50,6 @@ class OpenAIServer(AiohttpServer):
         hold: a reply waits while this is true of its request's body (60 s at the longest).
         port: 0 for a free one.
         cache: tokens that its prefix cache holds, and evicts when they were not used for longest; None: no end of them.
-        token_s: seconds that a prompt token takes that isn't cached, for one call after another.
         metrics: it says the size of its cache, as vLLM does.
         says_cached: its replies say how many tokens were cached.
         owner: the owner of its model, as its list says; vLLM and SGLang give their own names there.
@@ -79,7 +78,6 @@ class OpenAIServer(AiohttpServer):
         hold: Callable[[Body], bool] = lambda _: False,
         port: int = 0,
         cache: int | None = None,
-        token_s: float = 0,
         metrics: bool = False,
         says_cached: bool = True,
         owner: str = "",
@@ -95,10 +93,9 @@ class OpenAIServer(AiohttpServer):
         self.times: list[float] = []
         self._finished: Counter[str] = Counter()
         self.in_flight = self.peak = 0
-        self.cache, self.token_s, self.metrics, self.says_cached = cache, token_s, metrics, says_cached
+        self.cache, self.metrics, self.says_cached = cache, metrics, says_cached
         self.prompt_tokens = self.cached_tokens = 0
         self._blocks: OrderedDict[str, None] = OrderedDict()
-        self._computing = asyncio.Lock()
 
     @property
     def url(self) -> str:
@@ -197,9 +194,6 @@ class OpenAIServer(AiohttpServer):
         if self.silent:
             await asyncio.Event().wait()
         tokens, cached = len(prompt(body)) // _TOKEN, self._cached(prompt(body))
-        if self.token_s:
-            async with self._computing:
-                await asyncio.sleep((tokens - cached) * self.token_s)
         self.prompt_tokens += tokens
         self.cached_tokens += cached
         completion = _completion(body, self.responder(body), cached=cached)
