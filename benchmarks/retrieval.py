@@ -8,25 +8,23 @@ The figures compare retrievers and settings with each other; they are no results
 
 import argparse
 import asyncio
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import numpy as np
 
 from benchmarks.command_line import add_data
 from generator.config.choices import compose_choice
 from generator.config.parts import build_choice
-from generator.corpora.human import human_turn
 from generator.corpora.mtrag.names import parse_turn_id
 from generator.dialogs.query import form_query
 from generator.output.markdown import table
 from generator.retrievers.base import RetrieverSettings
-from generator.schema import QueryForm, Retriever, Turn
+from generator.schema import QueryForm, Retriever
+from generator.sets import dialog_set
 from judges.benchmarks.mtrag.retrieval import CONCURRENCY, WHOLE, open_library, open_retriever, rank_documents
 from judges.benchmarks.mtrag.retrieval_tasks import read_qrels, read_queries
 from judges.metrics.ranking import CUTS, Relevant, mean, measure, to_scores
@@ -59,30 +57,19 @@ def retriever_settings(
 def collections(data: Path) -> Iterator[Collection]:
     """Yield the three domains of mtRAG, and SciFact, whose claims stand alone and so have one form."""
     mtrag = data / "mtrag"
-    conversations = json.loads((mtrag / "conversations.json").read_text(encoding="utf-8"))
-    ids = dict(
-        line.split("\t")[:2][::-1]
-        for line in (mtrag / "conversation_ids.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    )
+    dialogs = {dialog.id: dialog for dialog in dialog_set(str(mtrag), "mtrag").dialogs()}
     for domain in DOMAINS:
         folder = mtrag / "retrieval_tasks" / domain
         queries: dict[str, dict[str, str]] = {form: {} for form in FORMS}
         for query_id, rewrite in read_queries(folder / f"{domain}_rewrite.jsonl").items():
             conversation, number = parse_turn_id(query_id)
-            *history, last = turns(conversations[int(ids[conversation])]["messages"])[:number]
+            *history, last = dialogs[conversation].turns[:number]
             for form in FORMS:
                 queries[form][query_id] = form_query(form, history, last.query, rewrite)
         yield Collection(domain, folder / "corpus_pooled.jsonl", queries, read_qrels(folder / "qrels" / "dev.tsv"))
     folder = data / "beir_scifact_sub"
     claims = {"last_turn": read_queries(folder / "queries.jsonl")}
     yield Collection("scifact", folder / "corpus.jsonl", claims, read_qrels(folder / "qrels" / "test.tsv"))
-
-
-def turns(messages: Sequence[Mapping[str, Any]]) -> list[Turn]:
-    """Return the turns of a conversation; the last may have no answer."""
-    texts = [str(message["text"]).strip() for message in messages]
-    pairs = zip_longest(texts[::2], texts[1::2], fillvalue="")
-    return [human_turn(number, *said) for number, said in enumerate(pairs, start=1)]
 
 
 def build(collection: Collection, settings: RetrieverSettings, cache: Path) -> tuple[Retriever, int, float | None]:
