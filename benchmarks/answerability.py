@@ -38,19 +38,11 @@ class Answer(NamedTuple):
     label: str
 
 
-def read_mtrag(data: Path) -> Iterator[Answer]:
-    """Yield the answers of mtRAG's conversations."""
-    for dialog in dialog_set(f"mtrag:{data / 'mtrag'}").dialogs():
-        for turn in dialog.turns:
+def read_mtrag(data: Path, name: str) -> Iterator[Answer]:
+    """Yield the answers of mtRAG's conversations, or of tasks in its format."""
+    for dialog in dialog_set(f"mtrag:{data / name}").dialogs():
+        for turn in dialog.own_turns:
             yield Answer(turn.query, turn.answer, turn.answerability)
-
-
-def read_mtrag_un(data: Path) -> Iterator[Answer]:
-    """Yield the reference answers of MTRAG-UN's tasks."""
-    for line in (data / "mtrag_un" / "reference_sample.jsonl").read_text(encoding="utf-8").splitlines():
-        task = json.loads(line)
-        query, text, label = task["input"][-1]["text"], task["targets"][0]["text"], task["answerability"][0].lower()
-        yield Answer(query, text, label)
 
 
 def read_inscit(data: Path) -> Iterator[Answer]:
@@ -79,9 +71,13 @@ def main() -> None:
     add_data(parser, "mtrag", "mtrag_un", "inscit")
     parser.add_argument("--cases", action="store_true", help="print the answers that the measure labels otherwise")
     arguments = parser.parse_args()
-    readers = {"mtRAG": read_mtrag, "MTRAG-UN": read_mtrag_un, "INSCIT": read_inscit}
-    sets = {name: [a for a in read(arguments.data) if a.label in LABELS] for name, read in readers.items()}
-    for name, answers in sets.items():
+    sets = {
+        "mtRAG": read_mtrag(arguments.data, "mtrag"),
+        "MTRAG-UN": read_mtrag(arguments.data, "mtrag_un/reference_sample.jsonl"),
+        "INSCIT": read_inscit(arguments.data),
+    }
+    for name, people in sets.items():
+        answers = [answer for answer in people if answer.label in LABELS]
         true, found = [answer.label for answer in answers], [measure(answer) for answer in answers]
         counts = ", ".join(f"{true.count(label)} {label}" for label in LABELS)
         rows = [row("always answerable", true, ["answerable"] * len(true)), row("**measure**", true, found)]

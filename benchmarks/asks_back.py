@@ -11,26 +11,23 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
 from benchmarks.command_line import add_data
 from generator.dialogs.checks.asks_back import find_request
 from generator.output.markdown import table
+from generator.sets import dialog_set
 
 # A response, and whether people say that it asks back.
 Labelled = tuple[str, bool]
 
 
-def _lines(path: Path) -> Iterator[Any]:
-    return map(json.loads, path.read_text(encoding="utf-8").splitlines())
-
-
 def mtrag_un(data: Path) -> Iterator[Labelled]:
     """Yield the targets of MTRAG-UN's sample."""
-    for task in _lines(data / "mtrag_un" / "reference_sample.jsonl"):
-        yield from ((target["text"], "UNDERSPECIFIED" in task["answerability"]) for target in task["targets"])
+    for dialog in dialog_set(f"mtrag:{data / 'mtrag_un/reference_sample.jsonl'}").dialogs():
+        turn = dialog.turns[-1]
+        yield from ((text, turn.answerability == "underspecified") for text in (turn.answer, *turn.other_answers))
 
 
 def inscit(data: Path) -> Iterator[Labelled]:
@@ -42,9 +39,9 @@ def inscit(data: Path) -> Iterator[Labelled]:
 
 def mt_bench_101(data: Path) -> Iterator[Labelled]:
     """Yield the first answers of MT-Bench-101, but for the two tasks that may or may not ask."""
-    for dialog in _lines(data / "mtbench101" / "mtbench101.jsonl"):
-        if dialog["task"] not in ("SI", "PI"):
-            yield dialog["history"][0]["bot"], dialog["task"] == "IC"
+    for dialog in dialog_set(f"mt_bench_101:{data / 'mtbench101/mtbench101.jsonl'}").dialogs():
+        if dialog.task not in ("SI", "PI"):
+            yield dialog.turns[0].answer, dialog.task == "IC"
 
 
 SETS: tuple[Callable[[Path], Iterator[Labelled]], ...] = (mtrag_un, inscit, mt_bench_101)
