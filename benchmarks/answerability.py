@@ -8,7 +8,7 @@ with relevant information is partial.
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ INSCIT: dict[str, Answerability] = {
     "noAnswerButRelevantInfo": "partial",
     "noAnswerNoRelevantInfo": "unanswerable",
 }
-System = Callable[[Sequence["Answer"]], Sequence[str]]
 
 
 class Answer(NamedTuple):

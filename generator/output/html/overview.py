@@ -16,7 +16,7 @@ from generator.output.stats.statistics import Portion, Statistics
 from generator.output.tables import ABSENT
 from generator.schema import Dialog, Usage
 
-_SHARE, _COUNT = "{:.1%}".format, "{:,.0f}".format
+_SHARE = "{:.1%}".format
 _BINS = 9
 # Title, how turns are counted, and the stage of the planned shares (`DialogSet.targets`), if any are planned.
 _SHARES: Sequence[tuple[str, Callable[[Statistics], Sequence[Portion]], str]] = (
