@@ -14,6 +14,7 @@ to one mtRAG task.
 import argparse
 import asyncio
 import json
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -26,9 +27,9 @@ from generator.dialogs.candidates import rate_answer
 from generator.dialogs.checks.evidence import rank_sentences
 from generator.output.markdown import table
 from generator.output.summary import Summary
-from generator.schema import Evidence, Passage, Turns
+from generator.schema import Evidence, Passage, Turn, Turns
+from generator.sets import dialog_set
 from judges.metrics.grounding import GroundingJudge
-from tests.support.records import make_passage, make_turn
 
 # Least differences of mean ratings that count: half a point of four, and 20 of 100.
 RATINGS = {"faithfulness": 0.5, "appropriateness": 0.5, "completeness": 0.5, "win-rate": 20.0}
@@ -55,15 +56,13 @@ def read_run(folder: Path) -> list[str]:
 
 def read_people(file: Path) -> list[list[str]]:
     """Return a row for each rating of people: the pairs of answers that differ in it, and the share preferred alike."""
-    data = json.loads(file.read_text(encoding="utf-8"))
-    documents, tasks = ({each[f"{kind}_id"]: each for each in data[f"{kind}s"]} for kind in ("document", "task"))
+    evaluations = json.loads(file.read_text(encoding="utf-8"))["evaluations"]
+    ratings = {f"{each['task_id']}/{each['model_id']}": each["annotations"] for each in evaluations}
     answers: dict[str, list[Any]] = {}
-    for answer in data["evaluations"]:
-        task = tasks[answer["task_id"]]
-        passages = [_passage(documents[each["document_id"]]) for each in task["contexts"]]
-        if passages:
-            score = _score(task, passages, answer["model_response"])
-            answers.setdefault(answer["task_id"], []).append((score, answer["annotations"]))
+    for dialog in dialog_set(str(file)).dialogs():
+        turn = dialog.turns[-1]
+        if passages := dialog.grounding(turn.turn):
+            answers.setdefault(dialog.id.rpartition("/")[0], []).append((_score(turn, passages), ratings[dialog.id]))
     rows = []
     for rating, least in RATINGS.items():
         alike: list[float] = []
@@ -75,20 +74,13 @@ def read_people(file: Path) -> list[list[str]]:
     return rows
 
 
-def _score(task: Any, passages: list[Passage], answer: str) -> float:
+def _score(turn: Turn, passages: Sequence[Passage]) -> float:
     """Return the score of an answer, with the sentences nearest to it as evidence: these answers cite none."""
-    question = task["input"][-1]["text"]
     spans = [(passage, start, end) for passage in passages for start, end in sentences(passage.text)]
     texts = [passage.text[start:end] for passage, start, end in spans]
-    cited = [spans[place] for place in rank_sentences(texts, answer, question)[:CITED]]
+    cited = [spans[place] for place in rank_sentences(texts, turn.answer, turn.query)[:CITED]]
     evidence = tuple(Evidence(passage_id=p.id, start=s, end=e, text=p.text[s:e]) for p, s, e in cited)
-    turn = make_turn(1, query=question, answer=answer, evidence=evidence)
-    return asyncio.run(rate_answer(turn, passages, (), (GroundingJudge(),)))
-
-
-def _passage(document: Any) -> Passage:
-    name = document["document_id"]
-    return make_passage(name, document["text"], document_id=name, title=document.get("title", ""))
+    return asyncio.run(rate_answer(turn.model_copy(update={"evidence": evidence}), passages, (), (GroundingJudge(),)))
 
 
 def _mean(ratings: Any) -> float:
