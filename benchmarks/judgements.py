@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from generator.errors import CorpusError
 from generator.optimization.labels import SETS, Item
 from generator.schema import Dialog
 from generator.sets import dialog_set
@@ -32,13 +31,11 @@ def read_ratings(data: Path) -> list[tuple[Scored, Mapping[str, float]]]:
     The reference answers are left out, since by any metric they equal themselves (Katsis et al. 2025, section 8).
     """
     file = data / RATINGS
-    records = dialog_set(str(file)).records  # an error if there is no such file
+    dialogs = dialog_set(str(file)).dialogs()  # an error if there is no such file
     content = json.loads(file.read_text(encoding="utf-8"))
     given = {f"{e['task_id']}/{e['model_id']}": e["annotations"] for e in content["evaluations"]}
     result: list[tuple[Scored, Mapping[str, float]]] = []
-    for dialog in records():
-        if not isinstance(dialog, Dialog):
-            raise CorpusError(f"{dialog.where}: {dialog.reason}")
+    for dialog in dialogs:
         if dialog.lm != "reference" and dialog.turns[-1].answerability in ("answerable", "partial"):
             values = {name: fmean(float(one["value"]) for one in by.values()) for name, by in given[dialog.id].items()}
             human = {short: values[name] for short, name in ASKED.items()}

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.config.settings import human_corpus
 from generator.corpora.human import HUMAN, human_turn
-from generator.errors import CorpusError
 from generator.schema import TASK, Dialog, Passage, Turn
+from generator.sets import dialog_set
 
 # BEGIN's labels as verdicts of a judge of correctness.
 FAITHFUL = {"hallucination": "incorrect", "partial hallucination": "incorrect", "entailment": "correct"}
@@ -134,9 +133,7 @@ def clapnq(data: Path) -> Iterator[Item]:
 
 def mtrag(data: Path) -> Iterator[Item]:
     """Yield the turns of mtRAG's conversations with their passages, without conversational turns."""
-    for dialog in human_corpus("mtrag", str(data / "mtrag")).dialogs():
-        if not isinstance(dialog, Dialog):
-            raise CorpusError(f"{dialog.where}: {dialog.reason}")
+    for dialog in dialog_set(str(data / "mtrag"), "mtrag").dialogs():
         texts = {found.id: found for found in dialog.passages}
         for now in dialog.turns:
             if now.answerability != "conversational":
