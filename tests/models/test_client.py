@@ -4,6 +4,7 @@ import asyncio
 import json
 import resource
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -254,16 +255,18 @@ def test_a_refused_request_is_made_twice(code: int) -> None:
 
 
 def test_a_refused_request_needs_no_trial_while_others_are_answered() -> None:
+    answered = threading.Event()
+
     async def refuse(received: web.Request, body: fake.Body) -> web.StreamResponse:
-        while not server.finished:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)  # so that the other call has its answer before
+        await asyncio.to_thread(answered.wait, 300)
         return await fake.status(400)(received, body)
 
     async def work(client: HttpClient) -> None:
-        calls = client.chat(request("dead")), client.chat(request("alive"))
-        refused, _ = await asyncio.gather(*calls, return_exceptions=True)
-        assert isinstance(refused, lm15.InvalidRequestError)
+        refused = asyncio.create_task(client.chat(request("dead")))
+        await client.chat(request("alive"))
+        answered.set()
+        with pytest.raises(lm15.InvalidRequestError):
+            await refused
 
     with OpenAIServer(faults=fake.dead(refuse)) as server:
         asked(server.endpoint(), work)
@@ -310,7 +313,7 @@ def test_a_lost_server_costs_later_calls_a_trial_alone_until_it_is_back() -> Non
     async def work(client: HttpClient) -> list[int]:
         counts = []
         for number in range(3):
-            with pytest.raises(ServerGone, match=r"did not answer within 0\.4 s"):
+            with pytest.raises(ServerGone, match="HTTP 500"):
                 await client.chat(request(f"call {number}"))
             counts.append(len(server.bodies))
         server.faults = ()
@@ -318,8 +321,8 @@ def test_a_lost_server_costs_later_calls_a_trial_alone_until_it_is_back() -> Non
         await client.chat(request("again"))
         return counts
 
-    with OpenAIServer(faults=lambda *_: fake.hang) as server:
-        first, second, third = asked(server.endpoint(retries=3, timeout_s=0.4), work)
+    with OpenAIServer(faults=lambda *_: fake.status(500)) as server:
+        first, second, third = asked(server.endpoint(), work)
         assert first > 4 and (second, third) == (first + 1, first + 2)
         assert [fake.prompt(body) for body in server.bodies[first:]] == ["Say hello."] * 3 + ["back", "again"]
 
@@ -332,7 +335,7 @@ def test_no_message_repeats_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LM_KEY", key)
     with OpenAIServer(key=key, model=key, faults=[fake.raw(f"HTTP/1.1 200 OK\r\nkey {key}: x\r\n")] * 2) as server:
         with pytest.raises(lm15.LM15Error) as caught:
-            chat(server.endpoint(retries=0, timeout_s=5, api_key_env="LM_KEY"))
+            chat(server.endpoint(retries=0, api_key_env="LM_KEY"))
         assert key not in str(caught.value)
         assert key not in opening_error(server.endpoint(model="other", api_key_env="LM_KEY"))
 

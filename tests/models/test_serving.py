@@ -101,16 +101,14 @@ def test_the_server_ends_with_a_run_that_is_killed(tmp_path: Path, number: signa
 
 def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
     site = Serving(tmp_path)
-    process = site.start(site.server, "lm.serve_args='--seconds 60'")
+    process = site.start(site.server, "lm.serve_args='--seconds 600'")  # longer than `ended` waits
     until(lambda: site.log.exists() and site.log.stat().st_size > 0, process)
     time.sleep(0.5)
     assert process.pid is not None
     os.kill(process.pid, signal.SIGINT)
-    began = time.monotonic()
     ended = site.ended(process)
     assert ended.code == 130
     assert ended.err.splitlines()[-1] == "interrupted; the same command continues"
-    assert time.monotonic() - began < 20
     assert processes_with(str(site.server.port)) == []
 
 
