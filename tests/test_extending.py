@@ -71,7 +71,7 @@ def python(checkout: Path, *arguments: str) -> str:
     # In a copy, `python` finds the packages beside its script or in the current folder before those installed.
     environment = {**os.environ, "PYTHONPATH": str(checkout / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

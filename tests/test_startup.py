@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize(("program", "title"), [("generator", "corpora (corpus=)"), ("judges", "judges (judge=)")])
 def test_help_imports_nothing_heavy(program: str, title: str) -> None:
     command = [sys.executable, "-X", "importtime", "-m", program, "--help"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=True)
     assert title in done.stdout
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
     assert "re" in loaded, "no list of modules: what follows would hold of anything"

@@ -24,7 +24,7 @@ def test_a_launcher_runs_a_sweep_in_other_processes(launcher: str, tmp_path: Pat
     arguments = Site(tmp_path).arguments(openai_server, "-m", f"hydra/launcher={launcher}", *settings)
     command = [sys.executable, "-m", "generator", *arguments]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     if launcher == "joblib":  # submitit keeps the output of each run in a file

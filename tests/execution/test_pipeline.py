@@ -118,7 +118,7 @@ def test_dialogs_that_wait_for_an_earlier_one_are_reported(tmp_path: Path) -> No
                     dialogs=9,
                     on_progress=on_progress,
                 ).run(asyncio.Event()),
-                timeout=10,
+                timeout=300,
             )
 
     asyncio.run(main())

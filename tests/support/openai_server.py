@@ -47,7 +47,7 @@ class OpenAIServer(AiohttpServer):
         lists_models: False for a server without `/models`.
         context: the longest prompt and reply, which its list of models says; None: it doesn't say it.
         delay_s: seconds that a reply takes; or a function that returns them, given the request's body.
-        hold: a reply waits while this is true of its request's body (60 s at the longest).
+        hold: a reply waits while this is true of its request's body (five minutes at the longest).
         port: 0 for a free one.
         cache: tokens that its prefix cache holds, and evicts when they were not used for longest; None: no end of them.
         metrics: it says the size of its cache, as vLLM does.
@@ -121,7 +121,7 @@ class OpenAIServer(AiohttpServer):
             "context": 8192,
             "max_tokens": 256,
             "concurrency": 16,
-            "timeout_s": 10,
+            "timeout_s": 300,
             "retries": 3,
             "retry_wait_s": 0.01,
         }
@@ -178,7 +178,7 @@ class OpenAIServer(AiohttpServer):
                 return _error(404, f"The model `{body['model']}` does not exist.", "model_not_found")
             if delay := self.delay_s(body) if callable(self.delay_s) else self.delay_s:
                 await asyncio.sleep(delay)
-            until = time.monotonic() + 60
+            until = time.monotonic() + 300
             while self.hold(body) and time.monotonic() < until:
                 await asyncio.sleep(0.01)
             return await self._answer(request, body)

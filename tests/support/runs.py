@@ -153,8 +153,8 @@ class Site:
 
     def ended(self, process: ForkServerProcess) -> Ended:
         """Wait for a started command; the code of a killed one is the negative number of the signal."""
-        process.join(120)
-        assert process.exitcode is not None, "the command did not end within two minutes"
+        process.join(300)
+        assert process.exitcode is not None, "the command did not end within five minutes"
         log = (self.folder / "log").read_text(encoding="utf-8")
         return Ended(process.exitcode, "", log)
 
@@ -265,7 +265,7 @@ def some(body: Body, share: float) -> bool:
     return random.Random(f"{stage(body)} {turn(body)} {body['seed']}").random() < share
 
 
-def until(condition: Callable[[], bool], process: ForkServerProcess | None = None, seconds: float = 60) -> None:
+def until(condition: Callable[[], bool], process: ForkServerProcess | None = None, seconds: float = 300) -> None:
     """Wait for a condition that a run brings about."""
     end = time.monotonic() + seconds
     while not condition():
