@@ -2,6 +2,8 @@
 
 import re
 import shlex
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from generator.__main__ import COMMAND
 from generator.command import CONF, help_text
+from generator.config.conf_files import choices, groups
 from generator.config.parts import build_choice, plain
 from generator.config.run_checks import size_window
 from generator.config.settings import hash_models, identity, load
@@ -26,8 +29,8 @@ from tests.support.settings import composed, settings
 ROOT = CONF.parent
 FILES = sorted(CONF.rglob("[!_]*.yaml"))
 OPTIONS = [(file.parent.name, file.stem) for file in FILES if file.parent != CONF]
-NO_PARTS = ("experiment", "algorithm", "export", "dialog")
-PARTS = [(group, name) for group, name in OPTIONS if group not in NO_PARTS and name != "own"]
+OTHERS = ("experiment", "algorithm", "export", "dialog", "benchmark", "student")  # no parts, or of other commands
+PARTS = {group: [name for name in choices(group) if name != "own"] for group in groups() if group not in OTHERS}
 
 # What a choice can't do without.
 NEEDS = {
@@ -41,19 +44,23 @@ NEEDS = {
 }
 
 
-@pytest.mark.parametrize(("group", "name"), PARTS)
-def test_every_choice_builds_its_part(group: str, name: str) -> None:
-    if group in ("benchmark", "student"):  # of other commands
-        part: Any = build_choice(group, name)
-    else:
-        part = getattr(settings(f"{group}={name}", *NEEDS.get((group, name), [])), group)
-    if group in ("benchmark", "corpus", "taxonomy", "judge"):  # their names are in run folders
-        assert part.name == name
-    if group == "taxonomy":
-        taxonomy = load_taxonomy(part)
-        assert sum(share.share for share in taxonomy.first or taxonomy.tasks) == pytest.approx(1)
-    if group == "judge" and (judge := part.build("some-model")):
-        assert judge.name == name
+@pytest.mark.parametrize("names", list(zip_longest(*PARTS.values())), ids=str)
+def test_every_choice_builds_its_part(names: Sequence[str | None]) -> None:
+    chosen = {group: name for group, name in zip(PARTS, names, strict=True) if name}
+    needs = (need for choice in chosen.items() for need in NEEDS.get(choice, []))
+    made = settings(*(f"{group}={name}" for group, name in chosen.items()), *needs)
+    for group in chosen.keys() & {"corpus", "taxonomy", "judge"}:  # their names are in run folders
+        assert getattr(made, group).name == chosen[group]
+    taxonomy = load_taxonomy(made.taxonomy)
+    assert sum(share.share for share in taxonomy.first or taxonomy.tasks) == pytest.approx(1)
+    if judge := made.judge.build("some-model"):
+        assert judge.name == made.judge.name
+
+
+@pytest.mark.parametrize(("group", "name"), [(group, name) for group, name in OPTIONS if group in OTHERS[-2:]])
+def test_every_choice_of_another_command_builds_its_part(group: str, name: str) -> None:
+    part = build_choice(group, name)
+    assert group == "student" or part.name == name
 
 
 def test_the_bare_command_is_what_the_readme_says() -> None:
@@ -189,5 +196,8 @@ def test_a_model_of_ones_own_in_this_process_is_asked_in_plain_words(tmp_path: P
     ],
 )
 def test_a_served_model_whose_name_says_that_it_is_small_is_asked_in_plain_words(model: str, reasoning: bool) -> None:
-    assert settings("lm=ollama", f"lm.model='{model}'").reasoning == reasoning
-    assert settings("lm=ollama", f"lm.model='{model}'", "algorithm.reasoning=true").reasoning
+    cfg = composed("lm=ollama", "lm.model=some-model")
+    cfg.lm.model = model
+    assert load(cfg).reasoning == reasoning
+    cfg.algorithm.reasoning = True
+    assert load(cfg).reasoning

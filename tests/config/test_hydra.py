@@ -86,8 +86,6 @@ def test_a_sweep_into_one_folder_is_refused(site: Site, openai_server: OpenAISer
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["corpus=quac,coqa"],
-        ["corpus=jsonl,folder"],
         ["+experiment=[lee2024_quac,synthetic],[lee2024_quac,synthetic_filtered]"],
         ["corpus=quac,coqa", "taxonomy=direct", "taxonomy.first={aggregate: 1}"],
     ],

@@ -1,5 +1,8 @@
 """The settings of a run, as a command line has them."""
 
+from copy import deepcopy
+from functools import cache
+
 from omegaconf import DictConfig
 
 from generator.__main__ import COMMAND
@@ -9,7 +12,12 @@ from generator.config.settings import Settings, load
 
 
 def composed(*arguments: str) -> DictConfig:
-    """Return the configuration that Hydra composes for a command line."""
+    """Return the configuration that Hydra composes for a command line; of equal ones it composes the first alone."""
+    return deepcopy(_composed(*arguments))
+
+
+@cache
+def _composed(*arguments: str) -> DictConfig:
     return compose_config(normalise(arguments, COMMAND))
 
 
