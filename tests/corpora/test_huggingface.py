@@ -215,9 +215,10 @@ def test_a_hub_that_cannot_be_reached_is_one_line_at_once(
     with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as free:
         port = free.server_address[1]
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{port}")
-    begun = time.monotonic()
+    waits = list[float]()
+    monkeypatch.setattr(time, "sleep", waits.append)
     told = message(lambda: read("huggingface", path=name))
-    assert time.monotonic() - begun < 30
+    assert not waits
     assert told.startswith(f"corpus.path={name}: no such file or folder, and the Hugging Face hub has no such data set")
     assert "refused" in told
     assert capfd.readouterr().err == ""
