@@ -107,7 +107,7 @@ def test_a_step_that_is_interrupted_ends_by_itself(tmp_path: Path, monkeypatch: 
         "    sys.exit(130)\n"
         "signal.signal(signal.SIGTERM, end)\n"
         "pathlib.Path('started').touch()\n"
-        "time.sleep(30)\n",
+        "time.sleep(300)\n",
         encoding="utf-8",
     )
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,7 @@
 """The report in a real Chromium without a network; skipped where Debian's chromium and chromium-driver are missing."""
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -83,7 +84,7 @@ class Browser:
 
     def click(self, selector: str) -> None:
         """Click an element, again if the page has just replaced it."""
-        waiting = WebDriverWait(self.driver, 30, ignored_exceptions=[StaleElementReferenceException])
+        waiting = WebDriverWait(self.driver, 300, ignored_exceptions=[StaleElementReferenceException])
         waiting.until(lambda _: self.one(selector).click() is None)
 
     def found(self, text: str) -> None:
@@ -107,7 +108,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         options.add_argument(argument)
     options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    # Files that it saves have names of people, with umlauts, too.
+    service = webdriver.ChromeService(DRIVER, env={**os.environ, "LC_ALL": "C.UTF-8"})
+    driver = webdriver.Chrome(options=options, service=service)
     page = Browser(driver, folder / "report.html", folder)
     try:
         yield page
