@@ -10,7 +10,7 @@ import pytest
 from hydra.core.global_hydra import GlobalHydra
 
 from generator.common import console
-from generator.config import parts
+from generator.config import parts, settings
 from tests.support.openai_server import openai_server
 from tests.support.runs import Site
 
@@ -27,8 +27,8 @@ os.environ["NO_PROXY"] = "127.0.0.1"  # of macOS, too, whose proxies aren't in t
 console.PACE_S = 3600
 
 
-# A run ends with the names of all exporters, for which Hydra composes each one's file: a third of a short run's time.
-# Here it composes a file once for each list of places where it looks for files.
+# A run ends with the names of all exporters, and what finds no dialogs names the corpora that have some; for each one
+# Hydra composes its file, in a third of a short run's time. Here it does so once for each list of places to look in.
 _compose_choice = parts.compose_choice
 
 
@@ -43,7 +43,7 @@ def _compose_once(group: str, name: str) -> dict[str, Any]:
     return deepcopy(_composed(group, name, places))
 
 
-parts.compose_choice = _compose_once
+parts.compose_choice = settings.compose_choice = _compose_once
 
 
 @pytest.fixture
