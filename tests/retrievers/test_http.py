@@ -283,7 +283,7 @@ def test_requests_and_replies_are_of_the_schema(lib: Library) -> None:
 
 def test_ctrl_c_ends_the_wait_for_the_first_search(openai_server: OpenAIServer, site: Site) -> None:
     with SearchServer(lambda body: []) as server:
-        server.faults = [(503, "", {"Retry-After": "10"})] * 2
+        server.faults = [(503, "", {"Retry-After": "60"})] * 2
         process = site.start(openai_server, "retriever=http", f"retriever.url={server.url}")
         until(lambda: bool(server.requests), process)
         assert process.pid is not None
