@@ -96,8 +96,7 @@ class Starting(OpenAIServer):
         return web.json_response({"error": {"message": "Loading model"}}, status=503)
 
 
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("starting", [True, False])
+@pytest.mark.parametrize(("first", "starting"), [(True, False), (False, True)])
 def test_a_server_that_is_missing_at_the_start_is_down(first: bool, starting: bool, tmp_path: Path) -> None:
     site, other = Site(tmp_path / "one"), Site(tmp_path / "two")
     with OpenAIServer(parameters=8_000_000_000) as one, Starting() as two:
