@@ -6,8 +6,14 @@ from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Ite
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from tenacity import RetryCallState, wait_exponential, wait_random
-from tenacity.wait import wait_base
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential,
+    wait_random,
+)
 
 from generator.common.console import note
 from generator.errors import ConfigError
@@ -20,7 +26,7 @@ Wanted = Callable[[int, Collection[T]], bool]
 
 # Results that wait for an earlier one are held in memory: at most this many for each piece of work that may run.
 LOOKAHEAD = 4
-LONGEST_WAIT_S = 60
+_LONGEST_WAIT_S, _LONGEST_RETRY_AFTER_S = 60, 600
 # Waits for a server that are mentioned: of so many seconds in all, the next one included; and how often.
 NOTICED_S, _EVERY_S = 10, 60
 
@@ -41,9 +47,29 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     )
 
 
-def backoff(first_s: float) -> wait_base:
-    """Return waits between attempts, in seconds: they double up to a minute, with jitter of up to `first_s`."""
-    return wait_exponential(multiplier=first_s, max=LONGEST_WAIT_S) + wait_random(0, first_s)
+def backoff(first_s: float) -> Callable[[RetryCallState], float]:
+    """Return waits between attempts, in seconds: they double up to a minute, with jitter of up to `first_s`.
+
+    They are longer, up to ten minutes, where the server asks for that: the error's `retry_after`.
+    """
+    doubling = wait_exponential(multiplier=first_s, max=_LONGEST_WAIT_S) + wait_random(0, first_s)
+
+    def wait(state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        return max(doubling(state), min(getattr(error, "retry_after", None) or 0, _LONGEST_RETRY_AFTER_S))
+
+    return wait
+
+
+def retrying(
+    retries: int,
+    wait: Callable[[RetryCallState], float],
+    transient: Callable[[BaseException], bool],
+    notes: "WaitNotes | None" = None,
+) -> AsyncRetrying:
+    """Return what makes a call again, up to `retries` times, while it fails transiently; the last error is raised."""
+    stop, retry = stop_after_attempt(retries + 1), retry_if_exception(transient)
+    return AsyncRetrying(stop=stop, wait=wait, retry=retry, before_sleep=notes, reraise=True)
 
 
 class WaitNotes:

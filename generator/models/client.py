@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from dspy import lm15
-from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt
-from tenacity.retry import retry_if_exception
 
-from generator.common.concurrency import WaitNotes, backoff
+from generator.common.concurrency import WaitNotes, backoff, retrying
 from generator.common.console import note
 from generator.common.proxies import find_proxy
 from generator.common.sanitize import read_key, server_message
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
 
 _JSON = {"Content-Type": "application/json"}
 _FORMAT = re.compile(r"response_format|json_schema")
-# The longest Retry-After that is honoured.
-LONGEST_RETRY_AFTER_S = 600
 # Time limit for the list of models: a run should not hang on a server that is down.
 _PROBE_S = 10
 # One may fail by chance.
@@ -132,17 +128,15 @@ class HttpClient:
 
     async def _chat(self, request: ChatRequest, age: int) -> ChatReply:
         call, served = FailingCall(self._tally, self._endpoint.retry_wait_s), self._tally.served
-
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(self._endpoint.retries + 1),
-            wait=lambda state: self._wait(state) if call.pause_s is None else call.pause_s,
-            retry=retry_if_exception(lambda error: _is_transient(error) and not call.given_up),
-            before_sleep=self._wait_notes,
-            reraise=True,
+        attempts = retrying(
+            self._endpoint.retries,
+            lambda state: call.pause_s or self._backoff(state),
+            lambda error: _is_transient(error) and not call.given_up,
+            self._wait_notes,
         )
         try:
             try:
-                return await retrying(self._attempt, request, call, age)
+                return await attempts(self._attempt, request, call, age)
             except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
                 raise
             except lm15.AuthError as error:
@@ -344,10 +338,6 @@ class HttpClient:
             raise status_error(url, response.status, content, response.headers, self._key_env, self._setting)
         return content
 
-    def _wait(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        return max(self._backoff(state), min(getattr(error, "retry_after", None) or 0, LONGEST_RETRY_AFTER_S))
-
     async def _check_after(self, error: lm15.LM15Error, answers: bool) -> None:
         """Find out if repeated failure is the fault of this call or of the server, with a trivial call.
 
@@ -368,16 +358,10 @@ class HttpClient:
             raise ServerGone(self._describe_loss("is gone", error)) from error
         # A refused call was not retried, so its trial may be the first call that meets a rate limit.
         retries = self._endpoint.retries if isinstance(error, lm15.InvalidRequestError) else 0
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(retries + 1),
-            wait=self._wait,
-            retry=retry_if_exception(_is_transient),
-            before_sleep=self._wait_notes,
-            reraise=True,
-        )
+        attempts = retrying(retries, self._backoff, _is_transient, self._wait_notes)
         try:
             # Fewer tokens may end before a reasoning model says anything, which some servers refuse.
-            await retrying(self._post, self._trial(self.max_tokens))
+            await attempts(self._post, self._trial(self.max_tokens))
         except lm15.LM15Error:
             raise ServerGone(self._describe_loss("fails at every call", error)) from error
 

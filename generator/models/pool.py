@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from zlib import crc32
 
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
-
-from generator.common.concurrency import backoff
+from generator.common.concurrency import backoff, retrying
 from generator.common.console import note
 from generator.models.client import DialogClient, HttpClient, ServerDown, ServerGone
 from generator.models.lm import ChatReply, ChatRequest, Client
@@ -33,7 +31,7 @@ class ServerPool:
         checked = next(client for client in clients if not client.missing)
         self.model, self.billions = checked.model, checked.billions
         self.clients = list(clients)
-        self._stop, self._wait = stop_after_attempt(retries + 1), backoff(retry_wait_s)
+        self.retries, self.backoff = retries, backoff(retry_wait_s)
         self._down_until: dict[HttpClient, float] = {}
         for client in clients:
             if client.missing:
@@ -51,10 +49,6 @@ class ServerPool:
         share = (sum(client.admission.dialogs for client in up) + 1) / len(up)
         even = [client for client in preferred if client.admission.dialogs < share * _SLACK + 1]
         return next((client for client in even if client.admission.has_room), even[0])
-
-    def retrying(self) -> AsyncRetrying:
-        """Return retries for as long as all servers are down."""
-        return AsyncRetrying(stop=self._stop, wait=self._wait, retry=retry_if_exception_type(ServerDown), reraise=True)
 
     def mark_down(self, client: HttpClient, why: Exception) -> bool:
         """Mark a server as down; return whether another one is up."""
@@ -76,7 +70,8 @@ class _MovingClient(DialogClient):
         self._pool, self._document = pool, document
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        return await self._pool.retrying()(self._on_any_server, request)
+        attempts = retrying(self._pool.retries, self._pool.backoff, lambda error: isinstance(error, ServerDown))
+        return await attempts(self._on_any_server, request)
 
     async def _on_any_server(self, request: ChatRequest) -> ChatReply:
         failed = 0

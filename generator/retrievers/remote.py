@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from generator.common.concurrency import LONGEST_WAIT_S, WaitNotes, backoff
+from generator.common.concurrency import WaitNotes, backoff, retrying
 from generator.common.console import note
 from generator.common.sanitize import read_key
 from generator.corpora.library import Library, split_key
@@ -131,15 +130,15 @@ class SearchFailed(Exception):
     Args:
         transient: the same search may succeed later.
         at_once: a first search that fails like this isn't tried again, such as one without a connection.
-        wait_s: how long the server asks to wait.
+        retry_after: how many seconds the server asks to wait.
         busy: the server says that it has no time.
     """
 
     def __init__(
-        self, message: str, transient: bool = False, at_once: bool = False, wait_s: float = 0, busy: bool = False
+        self, message: str, transient: bool = False, at_once: bool = False, retry_after: float = 0, busy: bool = False
     ) -> None:
         super().__init__(message)
-        self.transient, self.at_once, self.wait_s, self.busy = transient, at_once, wait_s, busy
+        self.transient, self.at_once, self.retry_after, self.busy = transient, at_once, retry_after, busy
 
 
 class RemoteRetriever(ABC):
@@ -178,15 +177,11 @@ class RemoteRetriever(ABC):
         Raises:
             RetrieverError: it can't be asked; one line.
         """
-        attempts = AsyncRetrying(
-            retry=retry_if_exception(
-                lambda error: isinstance(error, SearchFailed) and error.transient and not (fail_fast and error.at_once)
-            ),
-            stop=stop_after_attempt(self._remote.retries + 1),
-            wait=self._wait,
-            before_sleep=self._wait_notes,
-            reraise=True,
-        )
+
+        def transient(error: BaseException) -> bool:
+            return isinstance(error, SearchFailed) and error.transient and not (fail_fast and error.at_once)
+
+        attempts = retrying(self._remote.retries, self._backoff, transient, self._wait_notes)
         try:
             return SearchReply.parse(await attempts(self._send, request)).passages
         except SearchFailed as error:
@@ -213,10 +208,6 @@ class RemoteRetriever(ABC):
     async def _send(self, request: SearchRequest) -> bytes | str:
         async with self._slots:
             return await self.send(request)
-
-    def _wait(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        return max(self._backoff(state), min(getattr(error, "wait_s", 0), LONGEST_WAIT_S))
 
     def refused(self, status: int, content: bytes, headers: Mapping[str, str]) -> SearchFailed:
         """Return the failure that an HTTP status of 400 or more is."""

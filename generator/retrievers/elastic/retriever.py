@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
-from generator.common.concurrency import backoff
+from generator.common.concurrency import backoff, retrying
 from generator.common.language import ENGLISH
 from generator.corpora.library import Library
 from generator.retrievers.base import Ranker, Ranking
@@ -170,13 +169,8 @@ class Elasticsearch(Ranker):
             return []
         settings = self._settings
         # The pauses are here and not in the batch's thread, so that an interrupted run needn't wait for them.
-        attempts = AsyncRetrying(
-            retry=retry_if_exception(self._server.transient),
-            stop=stop_after_attempt(settings.retries + 1),
-            wait=backoff(settings.retry_wait_s),
-            before_sleep=self._wait_notes,
-            reraise=True,
-        )
+        wait = backoff(settings.retry_wait_s)
+        attempts = retrying(settings.retries, wait, self._server.transient, self._wait_notes)
         try:
             ranking: Ranking = await attempts(self._batcher.submit, _Query(query, k, split, within))
         except Exception as error:
