@@ -2,22 +2,25 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from generator.common.console import note
+from generator.common.console import note, paced
 from generator.corpora.library import Library, wait_for
 from generator.errors import RetrieverError, describe
 from generator.retrievers.elastic.server import Refusal, Server, body, missing_shards
+from generator.retrievers.encoder import Encoder
 from generator.schema import Passage, Record, Split
+
+if TYPE_CHECKING:
+    from generator.retrievers.elastic.retriever import ElasticsearchSettings
 
 Part = Literal["bm25", "dense", "elser"]
 Fields = dict[str, Any]
@@ -28,7 +31,6 @@ FORMAT = 3
 KEY_BITS = 53
 # Passages that are looked up together, when a build continues.
 _LOOKUP = 1000
-_NOTE_EVERY_S = 10.0
 
 
 class Contents(Record):
@@ -74,31 +76,16 @@ def split_filters(library: Library, validation: NDArray[np.bool_]) -> dict[Split
     return {"train": {"range": {"split_key": {"gt": bound}}}, "validation": {"range": {"split_key": {"lte": bound}}}}
 
 
-@dataclass
 class Index:
-    """One index and what belongs in it.
+    """One index and what belongs in it; without an encoder it has no vectors."""
 
-    Attributes:
-        properties: of the mapping, for the fields that `fields` returns.
-        announce: called before passages are sent.
-        fields: returns the fields of some passages for the ways of searching them, such as vectors.
-        chunk: passages in a bulk request.
-        requests: bulk requests at a time.
-    """
-
-    server: Server
-    name: str
-    contents: Contents
-    library: Library
-    properties: Fields
-    announce: Callable[[], None]
-    fields: Callable[[Sequence[Passage]], list[Fields]]
-    chunk: int
-    requests: int
-
-    @property
-    def place(self) -> str:
-        return f"index {self.name} at {self.server.access.where}"
+    def __init__(
+        self, settings: "ElasticsearchSettings", server: Server, library: Library, encoder: Encoder | None
+    ) -> None:
+        self.settings, self.server, self.library, self.encoder = settings, server, library, encoder
+        self.contents = settings.contents(library, encoder)
+        self.name = settings.index_name(self.contents)
+        self.place = f"index {self.name} at {settings.where}"
 
     @cached_property
     def _keys(self) -> NDArray[np.uint64]:
@@ -157,7 +144,7 @@ class Index:
         mappings = {
             "dynamic": "strict",
             "_meta": self.contents.model_dump(mode="json") | {"complete": False},
-            "properties": {"row": {"type": "integer"}, "split_key": {"type": "long"}} | self.properties,
+            "properties": {"row": {"type": "integer"}, "split_key": {"type": "long"}} | self._properties(),
         }
         # Loading is fastest without replicas and refreshes.
         settings = {"number_of_shards": self.contents.shards, "number_of_replicas": 0, "refresh_interval": "-1"}
@@ -175,25 +162,45 @@ class Index:
 
         return self.server.request("creating the index", create)
 
+    def _properties(self) -> Fields:
+        """Return the properties of the mapping; every index holds the text, so that users can look at it."""
+        settings = self.settings
+        analyzer = {"analyzer": self.library.language.elasticsearch}
+        properties: Fields = {
+            "text": {"type": "text"} | (analyzer if "bm25" in settings.searched else {"index": False})
+        }
+        if self.encoder is not None:
+            # Without an index the vectors are kept as they are, and all are compared.
+            dims = self.encoder.dimensions
+            vector = {"type": "dense_vector", "element_type": "float", "dims": dims, "index": False}
+            properties["windows"] = {"type": "nested", "properties": {"number": {"type": "integer"}, "vector": vector}}
+        if "elser" in settings.searched:
+            properties["elser"] = {
+                "type": "semantic_text",
+                "inference_id": settings.ingest_endpoint,
+                "search_inference_id": settings.search_endpoint,
+                "chunking_settings": {"strategy": "none"},  # passages are cut already
+            }
+        return properties
+
     def _load(self, new: bool) -> None:
-        total = self.library.passage_count
-        self.announce()
+        total, requests = self.library.passage_count, self.settings.bulk_requests
+        if self.encoder is not None:
+            self.settings.note_unread(self.library, self.encoder)
         note(f"{self.place}: loading {total} passages" if new else f"{self.place}: looking for missing passages")
         done = sent = 0
-        start = last = time.monotonic()
+        start, tell = time.monotonic(), paced()
         sending: deque[Future[None]] = deque()
-        with ThreadPoolExecutor(self.requests) as pool, self.server.giving_up_on_errors():
+        with ThreadPoolExecutor(requests) as pool, self.server.giving_up_on_errors():
             for passages, known in self._chunks(new):
                 if missing := [item for item in passages if item[0] not in known]:
                     # Encoded here, one chunk after another, while others are on their way.
                     sending.append(pool.submit(self._send, self._documents(missing)))
-                if len(sending) > self.requests:
+                if len(sending) > requests:
                     sending.popleft().result()
-                done, sent, now = done + len(passages), sent + len(missing), time.monotonic()
-                if now - last >= _NOTE_EVERY_S:
-                    last = now
-                    left = (total - done) * (now - start) / done
-                    note(f"{self.place}: {done} of {total} passages, about {left / 60:.0f} min left")
+                done, sent = done + len(passages), sent + len(missing)
+                left = (total - done) * (time.monotonic() - start) / done
+                tell(f"{self.place}: {done} of {total} passages, about {left / 60:.0f} min left")
             for request in sending:
                 request.result()
         note(f"{self.place}: {sent} passages loaded in {time.monotonic() - start:.0f} s")
@@ -203,8 +210,8 @@ class Index:
         rows = enumerate(self.library.passages())
         while several := list(islice(rows, _LOOKUP)):
             known = set() if new else self._known([row for row, _ in several])
-            for first in range(0, len(several), self.chunk):
-                yield several[first : first + self.chunk], known
+            for first in range(0, len(several), self.settings.chunk):
+                yield several[first : first + self.settings.chunk], known
 
     def _known(self, rows: list[int]) -> set[int]:
         found = self.server.request(
@@ -217,8 +224,21 @@ class Index:
         """Return what the index holds of some passages, by `_id`."""
         return {
             str(row): {"row": row, "split_key": int(self._keys[self.library.document_rows[row]])} | fields
-            for (row, _), fields in zip(passages, self.fields([p for _, p in passages]), strict=True)
+            for (row, _), fields in zip(passages, self._fields([p for _, p in passages]), strict=True)
         }
+
+    def _fields(self, passages: Sequence[Passage]) -> list[Fields]:
+        """Return the fields of each passage, as `_properties` defines them."""
+        texts = [f"{passage.title}\n{passage.text}".strip() for passage in passages]
+        fields: list[Fields] = [{"text": text} for text in texts]
+        if "elser" in self.settings.searched:
+            fields = [of | {"elser": of["text"]} for of in fields]
+        if self.encoder is not None:
+            several = [self.settings.windows(passage) for passage in passages]
+            vectors = iter(self.encoder.encode_passages([text for windows in several for text in windows]).tolist())
+            for of, windows in zip(fields, several, strict=True):
+                of["windows"] = [{"number": number, "vector": next(vectors)} for number in range(len(windows))]
+        return fields
 
     def _send(self, waiting: dict[str, Fields]) -> None:
         """Load some documents; those that the server rejects temporarily are sent again."""

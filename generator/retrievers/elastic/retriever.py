@@ -4,7 +4,6 @@ import hashlib
 import re
 import threading
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from generator.retrievers.elastic.index import Contents, Fields, Index, Part, sp
 from generator.retrievers.elastic.server import Access, Refusal, Server, body, missing_shards
 from generator.retrievers.encoder import Encoder, EncoderSettings
 from generator.retrievers.hybrid import FusionSettings, fuse
-from generator.schema import Operational, Passage, Split
+from generator.schema import Operational, Split
 
 # Queries in one request, and requests at a time.
 QUERIES = 64
@@ -111,24 +110,12 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
 
     def open(self, library: Library, validation: NDArray[np.bool_]) -> "Elasticsearch":
         server = Server(self)
-        encoder = self._load_searched()
-        contents = self.contents(library, encoder)
-        name = self.index_name(contents)
+        index = Index(self, server, library, self._load_searched())
         if "elser" in self.searched:
             _create_endpoint(server, self.ingest_endpoint, self.elser_model, threads=1)
             _create_endpoint(server, self.search_endpoint, self.elser_model, self.search_threads)
-        Index(
-            server,
-            name,
-            contents,
-            library,
-            _properties(self, encoder, library.language.elasticsearch),
-            partial(self.note_unread, library, encoder) if encoder else lambda: None,
-            partial(_fields, self, encoder),
-            self.chunk,
-            self.bulk_requests,
-        ).build()
-        retriever = Elasticsearch(self, server, name, library, validation, encoder)
+        index.build()
+        retriever = Elasticsearch(index, validation)
         retriever.check()
         return retriever
 
@@ -147,21 +134,13 @@ class Elasticsearch(Ranker):
     licence will do. Passages of the other split are never returned.
     """
 
-    def __init__(
-        self,
-        settings: ElasticsearchSettings,
-        server: Server,
-        index: str,
-        library: Library,
-        validation: NDArray[np.bool_],
-        encoder: Encoder | None,
-    ) -> None:
-        super().__init__(library, validation)
-        self._settings, self._server, self._index = settings, server, index
-        self._encoder, self._encoding = encoder, threading.Lock()
-        self._filters = split_filters(library, validation)
+    def __init__(self, index: Index, validation: NDArray[np.bool_]) -> None:
+        super().__init__(index.library, validation)
+        self._settings, self._server, self._index = index.settings, index.server, index
+        self._encoding = threading.Lock()
+        self._filters = split_filters(index.library, validation)
         self._batcher = Batcher(self._rank_batch, QUERIES, REQUESTS)
-        self._wait_notes = server.wait_notes("searching", settings.timeout_s)
+        self._wait_notes = self._server.wait_notes("searching", self._settings.timeout_s)
 
     async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
         """Rank as `Ranker.rank`; with `bm25` alone, only passages that share a word with `query` are hits."""
@@ -194,7 +173,7 @@ class Elasticsearch(Ranker):
             line
             for query, vector in zip(queries, self._encode(queries), strict=True)
             for part in parts
-            for line in ({"index": self._index}, self._search(part, query, vector))
+            for line in ({"index": self._index.name}, self._search(part, query, vector))
         ]
         responses = body((client or self._server.client).msearch(searches=searches))["responses"]
         return [
@@ -203,10 +182,11 @@ class Elasticsearch(Ranker):
         ]
 
     def _encode(self, queries: Sequence[_Query]) -> list[list[float] | None]:
-        if self._encoder is None:
+        encoder = self._index.encoder
+        if encoder is None:
             return [None] * len(queries)
         with self._encoding:
-            return [self._encoder.encode_query(query.text).tolist() for query in queries]
+            return [encoder.encode_query(query.text).tolist() for query in queries]
 
     def _search(self, part: Part, query: _Query, vector: list[float] | None) -> Fields:
         """Return the request that searches one part."""
@@ -241,38 +221,6 @@ class Elasticsearch(Ranker):
         if self._settings.mode != "hybrid":
             return rankings[0][:k]
         return fuse(rankings, self._settings.weights, self._settings.rrf_k)[:k]
-
-
-def _properties(settings: ElasticsearchSettings, encoder: Encoder | None, analyzer: str) -> Fields:
-    """Return the properties of the mapping; every index holds the text, so that users can look at it."""
-    analyzed = {"analyzer": analyzer} if "bm25" in settings.searched else {"index": False}
-    properties: Fields = {"text": {"type": "text"} | analyzed}
-    if encoder is not None:
-        # Without an index the vectors are kept as they are, and all are compared.
-        vector = {"type": "dense_vector", "element_type": "float", "dims": encoder.dimensions, "index": False}
-        properties["windows"] = {"type": "nested", "properties": {"number": {"type": "integer"}, "vector": vector}}
-    if "elser" in settings.searched:
-        properties["elser"] = {
-            "type": "semantic_text",
-            "inference_id": settings.ingest_endpoint,
-            "search_inference_id": settings.search_endpoint,
-            "chunking_settings": {"strategy": "none"},  # passages are cut already
-        }
-    return properties
-
-
-def _fields(settings: ElasticsearchSettings, encoder: Encoder | None, passages: Sequence[Passage]) -> list[Fields]:
-    """Return the fields of each passage, as `_properties` defines them."""
-    texts = [f"{passage.title}\n{passage.text}".strip() for passage in passages]
-    fields: list[Fields] = [{"text": text} for text in texts]
-    if "elser" in settings.searched:
-        fields = [of | {"elser": of["text"]} for of in fields]
-    if encoder is not None:
-        several = [settings.windows(passage) for passage in passages]
-        vectors = iter(encoder.encode_passages([text for windows in several for text in windows]).tolist())
-        for of, windows in zip(fields, several, strict=True):
-            of["windows"] = [{"number": number, "vector": next(vectors)} for number in range(len(windows))]
-    return fields
 
 
 def _nearness(windows: Fields, vector: list[float] | None) -> Fields:
