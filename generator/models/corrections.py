@@ -11,7 +11,6 @@ _TRIES, _REST = 3, 32
 _WARN_SET, _WARN_FOUND = 2, 5
 # Calls answered a minute are compared over so many seconds and calls of each dialog; a trial that loses ends sooner.
 _RATE_S, _RATE_CALLS, _TRIAL_S = 20.0, 5, 5.0
-_TRIALS = (0.4, 0.75)
 _SAME_RATE, _WORSE_RATE = 0.97, 0.8
 
 
@@ -71,39 +70,32 @@ class LossCorrection:
 
 
 class RateTrials:
-    """The lowest number that calls answered a minute don't fall with, by trials of fewer dialogs.
+    """The lowest number that calls answered a minute don't fall with, by trials of half as many dialogs.
 
     Attributes:
         factor: so many times the highest number.
     """
 
     def __init__(self) -> None:
-        self.factor = self._before = 1.0
-        self._rate, self._trials, self._wait, self._next_wait = 0.0, list[float](), 2, 4
+        self.factor, self._rate, self._trying = 1.0, 0.0, False
+        self._wait, self._next_wait = 2, 4  # comparisons before the next trial
 
     def must_wait(self, calls: int, seconds: float, dialogs: int) -> bool:
         """Return whether calls were answered for too short a time to be compared."""
-        rate = calls / max(seconds, 1e-9)
-        failed = bool(self._trials) and seconds >= _TRIAL_S and rate < _WORSE_RATE * self._rate
-        return not failed and (seconds < _RATE_S or calls < _RATE_CALLS * dialogs)
+        lost = self._trying and seconds >= _TRIAL_S and calls < _WORSE_RATE * self._rate * seconds
+        return not lost and (seconds < _RATE_S or calls < _RATE_CALLS * dialogs)
 
     def compare(self, rate: float) -> bool:
         """Change the factor by the calls answered a second; return whether fewer dialogs were found to do."""
-        found = bool(self._trials) and rate >= _SAME_RATE * self._rate
-        if found:
-            self._trials, self._wait, self._next_wait = [], 1, 4
-            self._rate = max(rate, self._rate)
-        elif self._trials:
-            del self._trials[0]
-            if not self._trials:
-                self.factor = self._before
-                self._wait, self._next_wait = self._next_wait, 2 * self._next_wait
-        else:
-            self._rate = rate
-            self._wait -= 1
-            if self._wait <= 0:
-                self._before = self.factor
-                self._trials = [trial * self.factor for trial in _TRIALS]
-        if self._trials:
-            self.factor = self._trials[0]
-        return found
+        if not self._trying:
+            self._rate, self._wait = rate, self._wait - 1
+            if self._wait == 0:
+                self.factor, self._trying = self.factor / 2, True
+            return False
+        self._trying = False
+        if rate >= _SAME_RATE * self._rate:
+            self._wait, self._next_wait = 1, 4
+            return True
+        self.factor *= 2
+        self._wait, self._next_wait = self._next_wait, 2 * self._next_wait
+        return False
