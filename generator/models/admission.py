@@ -120,9 +120,8 @@ class Admission:
         self._capacity: int | None = None
         self.limit = most
         self._places: list[Place] = []
-        # Of the last dialogs that ended: what each added to the cache times its calls, and its calls; and their sums.
-        self._ended: deque[tuple[int, int]] = deque()
-        self._ended_sum, self._ended_calls, self._calls = 0, 0, 0
+        # Of the last dialogs that ended: what each added to the cache times its calls, and its calls.
+        self._ended: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
         self._rules = 0  # tokens that all prompts begin with
         self._reports_cached = False
         self._losses, self._rates = LossCorrection(), RateTrials()
@@ -177,14 +176,7 @@ class Admission:
         place.may_call.set()  # a call that waits here is made where the dialog has moved to
         place.sent = b""
         if place.calls:
-            self._calls -= place.calls
             self._ended.append((self._own(place, place.longest) * place.calls, place.calls))
-            self._ended_sum += self._ended[-1][0]
-            self._ended_calls += place.calls
-            if len(self._ended) > _REMEMBERED:
-                total, calls = self._ended.popleft()
-                self._ended_sum -= total
-                self._ended_calls -= calls
             self._fit()
 
     def record(self, place: Place, request: bytes, usage: Usage) -> None:
@@ -201,7 +193,6 @@ class Admission:
         window.prompt += usage.prompt
         window.cached += usage.cached
         place.calls += 1
-        self._calls += 1
         place.longest = max(place.longest, usage.prompt + usage.completion)
         if place.calls == 1:
             place.first, place.shared = usage.prompt, usage.cached
@@ -228,7 +219,7 @@ class Admission:
         if self._reports_cached and window.known:
             self._correct(1 - window.kept / window.known, window)
         self._fit()
-        if not self._young:
+        if self._calls_ended > self._calls_under_way:
             self._report(now)
 
     def _fit(self) -> None:
@@ -251,9 +242,12 @@ class Admission:
         return None if tokens is None else max(0, self._capacity - self._rules) / tokens * factor
 
     @property
-    def _young(self) -> bool:
-        """Return whether dialogs that have ended say less about how long dialogs become than those under way."""
-        return self._ended_calls <= self._calls
+    def _calls_ended(self) -> int:
+        return sum(calls for _, calls in self._ended)
+
+    @property
+    def _calls_under_way(self) -> int:
+        return sum(place.calls for place in self._places)
 
     def _own(self, place: Place, tokens: int) -> int:
         """Return how many of a dialog's tokens no other dialog had brought into the cache."""
@@ -261,14 +255,15 @@ class Admission:
 
     def _dialog_tokens(self) -> float | None:
         """Return the tokens that a dialog adds to the cache; each counts by its calls, as the time that it is there."""
-        if not self._young:
-            return self._ended_sum / self._ended_calls
         begun = [place for place in self._places if place.calls]
+        ended, calls_ended, calls = sum(tokens for tokens, _ in self._ended), self._calls_ended, self._calls_under_way
+        if calls_ended > calls:  # else dialogs under way say more about how long dialogs become
+            return ended / calls_ended
         if not begun:
             return None
-        longest = sum(self._own(place, place.longest) * place.calls for place in begun) + self._ended_sum
+        longest = sum(self._own(place, place.longest) * place.calls for place in begun) + ended
         first = sum(self._own(place, _GROWTH * place.first) for place in begun)
-        return max(longest / (self._calls + self._ended_calls), first / len(begun))
+        return max(longest / (calls + calls_ended), first / len(begun))
 
     def _correct(self, lost: float, window: _Window) -> None:
         """Lower the limit when dialogs are evicted between their calls, and raise it while none is."""
