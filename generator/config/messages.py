@@ -27,6 +27,21 @@ _EXPERIMENT_FILE = (
     "(docs/experiments.md)"
 )
 _SHOW_ALL = "`--cfg job` shows all settings"
+# What must be given, by the type of pydantic's problem, or the type's first word.
+_WANTED = {
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "path": "must be a path",
+    "bool": "must be true or false",
+    "greater_than_equal": "must be {ge:g} or more",
+    "less_than_equal": "must be {le:g} or less",
+    "greater_than": "must be more than {gt:g}",
+    "less_than": "must be less than {lt:g}",
+    "string_type": "must be a text that isn't empty",
+    "string_too_short": "must be a text that isn't empty",
+    "tuple": "wrong type: expected a list, such as [a,b]",
+    "list": "wrong type: expected a list, such as [a,b]",
+}
 
 
 def describe_unknown(name: str, command: str = "config") -> str:
@@ -116,47 +131,27 @@ def _describe_wrong_type(name: str) -> str:
 
 def describe_problem(name: str, problem: Any) -> str:
     """Return one of pydantic's problems with the setting `name` as one line."""
-    given, context = problem.get("input"), problem.get("ctx", {})
+    given, kind, context = problem.get("input"), problem["type"], problem.get("ctx", {})
+    if kind == "extra_forbidden":
+        return describe_unknown(name)
+    if kind == "missing":
+        return f"{name}: has no value; give {name}=…"
     shown = "null" if given is None else str(given).lower() if isinstance(given, bool) else given
     shown = re.sub(r"^(\w+://)?.*@", r"\1…@", str(shown))  # a password
     shown = re.sub(r"(://[^?#]*[?#]).*", r"\1…", shown)  # a key, perhaps
     # Nor is shown what stands in place of a variable's name: a key, perhaps.
     short = (given is None or isinstance(given, str | int | float)) and not name.endswith("_env")
-    setting = f"{name}={shown}" if short else name
-    match problem["type"]:
-        case "extra_forbidden":
-            return describe_unknown(name)
-        case "missing":
-            return f"{name}: has no value; give {name}=…"
-        case "int_parsing" | "int_type" | "int_from_float":
-            wanted = "must be a whole number"
-        case "float_parsing" | "float_type":
-            wanted = "must be a number"
-        case "path_type":
-            wanted = "must be a path"
-        case "bool_parsing" | "bool_type":
-            wanted = "must be true or false"
-        case "greater_than_equal":
-            wanted = f"must be {context['ge']:g} or more"
-        case "less_than_equal":
-            wanted = f"must be {context['le']:g} or less"
-        case "greater_than":
-            wanted = f"must be more than {context['gt']:g}"
-        case "less_than":
-            wanted = f"must be less than {context['lt']:g}"
-        case "string_type" | "string_too_short":
-            wanted = "must be a text that isn't empty"
-        case "string_pattern_mismatch" if name.endswith("language"):
-            wanted = "must be an ISO 639 code, such as en or de"
-        case "too_short":
-            least = context["min_length"]
-            wanted = "must not be empty" if least == 1 else f"must have {least} or more entries"
-        case "tuple_type" | "list_type":
-            wanted = "wrong type: expected a list, such as [a,b]"
-        case "dict_type" | "model_type" | "is_instance_of":
-            wanted = _describe_wrong_type(name)
-        case _:
-            message = problem["msg"].removeprefix("Value error, ")
-            wanted = re.sub(r"^(Input|String) should ", "must ", message)
-            wanted = wanted[:1].lower() + wanted[1:]
-    return f"{setting}: {wanted}"
+    if words := _WANTED.get(kind) or _WANTED.get(kind.partition("_")[0]):
+        wanted = words.format(**context)
+    elif kind in ("dict_type", "model_type", "is_instance_of"):
+        wanted = _describe_wrong_type(name)
+    elif kind == "string_pattern_mismatch" and name.endswith("language"):
+        wanted = "must be an ISO 639 code, such as en or de"
+    elif kind == "too_short":
+        least = context["min_length"]
+        wanted = "must not be empty" if least == 1 else f"must have {least} or more entries"
+    else:
+        message = problem["msg"].removeprefix("Value error, ")
+        wanted = re.sub(r"^(Input|String) should ", "must ", message)
+        wanted = wanted[:1].lower() + wanted[1:]
+    return f"{name}={shown}: {wanted}" if short else f"{name}: {wanted}"
