@@ -31,7 +31,28 @@ Result = TypeVar("Result")
 # Characters of the server's message that an error quotes.
 _LONGEST = 400
 TRANSIENT = frozenset({429, 502, 503, 504})
-_UNDEPLOYED = re.compile(r"deploy|allocat|trained model|inference (endpoint|id|entity)", re.IGNORECASE)
+# What helps, by patterns of status, type and reason of a refusal; the first that is found counts.
+_ADVICE = {
+    "^401 ": "authentication failed with {credentials}; set the environment variable {key} to a valid API key, or set "
+    "retriever.user and the environment variable {password}",
+    "^403 .*licen": "the server's licence does not include ELSER; start a trial (POST "
+    "/_license/start_trial?acknowledge=true), or choose retriever.mode=bm25, dense, or hybrid with "
+    "retriever.parts=[bm25,dense]",
+    "media_type_header|compatible-with|Accept version": "the installed client is of version {version} and the server "
+    "is not; install the client of the server's major version, such as pip install 'elasticsearch>=8.15,<9'",
+    "cluster_block": "the index is read-only; free disk space on the server",
+    "^403 ": "{credentials}: permission denied; docs/elasticsearch.md lists the privileges",
+    "invalid_index_name": "give another name as retriever.index",
+    "index_not_found": "the index was deleted; the same command builds it again",
+    "chunking_settings": "ELSER on whole passages needs Elasticsearch 8.19, 9.1 or newer; use retriever.mode=bm25 or "
+    "dense",
+    "deploy|allocat|trained model|inference (endpoint|id|entity)": "the model is not deployed; GET "
+    "/_ml/trained_models/_stats shows why. Free memory for it, or delete the inference endpoint to create it again "
+    "(see docs/elasticsearch.md); then the same command continues",
+    "^413 ": "send fewer passages at a time with a smaller retriever.chunk",
+    "^(429|502|503|504) ": "the server is overloaded or starting; later the same command continues",
+    "": "docs/elasticsearch.md says what the server needs",
+}
 
 
 class Access(Connection):
@@ -231,49 +252,19 @@ class Server:
         return error
 
     def _explain_refusal(self, doing: str, refusal: Refusal) -> RetrieverError:
-        status, kind, reason = refusal.status, self._quote(refusal.kind), self._quote(refusal.reason)
-        text, access = f"{kind} {reason}", self.access
-        what = f"{access.where}: {status} {kind}".rstrip() + f" while {doing}" + (f" ({reason})" if reason else "")
-        if status == 401:
-            advice = (
-                f"authentication failed with {self._credentials}; set the environment variable {access.api_key_env} to "
-                f"a valid API key, or set retriever.user and the environment variable {access.password_env}"
-            )
-        elif status == 403 and "licen" in text:
-            advice = (
-                "the server's licence does not include ELSER; start a trial (POST "
-                "/_license/start_trial?acknowledge=true), or choose retriever.mode=bm25, dense, or hybrid with "
-                "retriever.parts=[bm25,dense]"
-            )
-        elif "media_type_header" in kind or "compatible-with" in reason or "Accept version" in reason:
-            import elasticsearch
+        import elasticsearch
 
-            advice = (
-                f"the installed client is of version {elasticsearch.__version__[0]} and the server is not; install the "
-                "client of the server's major version, such as pip install 'elasticsearch>=8.15,<9'"
-            )
-        elif "cluster_block" in kind:
-            advice = "the index is read-only; free disk space on the server"
-        elif status == 403:
-            advice = f"{self._credentials}: permission denied; docs/elasticsearch.md lists the privileges"
-        elif "invalid_index_name" in kind:
-            advice = "give another name as retriever.index"
-        elif "index_not_found" in kind:
-            advice = "the index was deleted; the same command builds it again"
-        elif "chunking_settings" in reason:
-            advice = "ELSER on whole passages needs Elasticsearch 8.19, 9.1 or newer; use retriever.mode=bm25 or dense"
-        elif _UNDEPLOYED.search(text):
-            advice = (
-                "the model is not deployed; GET /_ml/trained_models/_stats shows why. Free memory for it, or delete "
-                "the inference endpoint to create it again (see docs/elasticsearch.md); then the same command continues"
-            )
-        elif status == 413:
-            advice = "send fewer passages at a time with a smaller retriever.chunk"
-        elif status in TRANSIENT:
-            advice = "the server is overloaded or starting; later the same command continues"
-        else:
-            advice = "docs/elasticsearch.md says what the server needs"
-        return RetrieverError(f"{what}: {advice}")
+        access, kind, reason = self.access, self._quote(refusal.kind), self._quote(refusal.reason)
+        text = f"{refusal.status} {kind} {reason}"
+        advice = next(advice for pattern, advice in _ADVICE.items() if re.search(pattern, text, re.IGNORECASE))
+        advice = advice.format(
+            credentials=self._credentials,
+            key=access.api_key_env,
+            password=access.password_env,
+            version=elasticsearch.__version__[0],
+        )
+        what = f"{access.where}: {refusal.status} {kind}".rstrip() + f" while {doing}"
+        return RetrieverError(f"{what} ({reason}): {advice}" if reason else f"{what}: {advice}")
 
     def _quote(self, text: str) -> str:
         """Return the server's words, fit for an error message."""
