@@ -7,7 +7,7 @@ depends only on the texts and the order in which they are added.
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -69,9 +69,8 @@ class Match(NamedTuple):
 
 
 class _Features(NamedTuple):
-    """A text with its shingles, the hashes of its bands as signed integers (SQLite's), and the digest of its words."""
+    """A text's shingles, the hashes of its bands as signed integers (SQLite's), and the digest of its words."""
 
-    text: str
     shingles: Shingles
     bands: list[int]
     digest: bytes
@@ -92,7 +91,8 @@ class Index:
 
     def __init__(self, shingles: Callable[[str], Shingles], threshold: float, banding: Banding) -> None:
         self._shingles, self._threshold, self._banding = shingles, threshold, banding
-        self._last: _Features | None = None
+        # A text without a match is added next.
+        self._features: Callable[[str], _Features] = lru_cache(maxsize=1)(self._read)
         self._count = 0
         with _space_error():
             # Nothing is ever committed: that would only flush the file.
@@ -138,13 +138,9 @@ class Index:
         exact, _, _, name = max(matches)
         return Match(name, exact)
 
-    def _features(self, text: str) -> _Features:
-        """Return a text's features; the last text's are kept, since a text without a match is added next."""
-        if self._last is None or self._last.text != text:
-            shingles = self._shingles(text)
-            bands = self._banding.hashes(shingles).view(np.int64).tolist()
-            self._last = _Features(text, shingles, bands, digest(text))
-        return self._last
+    def _read(self, text: str) -> _Features:
+        shingles = self._shingles(text)
+        return _Features(shingles, self._banding.hashes(shingles).view(np.int64).tolist(), digest(text))
 
 
 @contextmanager
