@@ -1,10 +1,10 @@
 """Dense retrieval: the vectors of a sentence encoder, compared exactly with every query, in the process."""
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from generator.retrievers.batching import Batcher
 from generator.retrievers.encoder import Encoder, EncoderSettings
 from generator.schema import Split
 
-# Windows that are encoded and written together: the most that an interrupted build loses.
-CHUNK = 1024
+# Passages that are encoded and written together: the most that an interrupted build loses.
+CHUNK = 256
 # Vectors that are compared at a time: 50 MB of 384 dimensions.
 BLOCK = 32_768
 # Queries in a batch, at most.
@@ -128,44 +128,26 @@ def build_index(library: Library, encoder: Encoder, settings: EncoderSettings, s
     def build(folder: Path) -> None:
         # Beside the folder, which is emptied when a build starts. Of an interrupted build, whole chunks count.
         partial_file = library.folder / f"{name}.part"
-        size = CHUNK * encoder.dimensions * 4
         settings.note_unread(library, encoder)
-        done = partial_file.stat().st_size // size if partial_file.exists() else 0
         counts = (len(settings.windows(passage)) for passage in library.passages())
         firsts = np.cumsum([0, *counts], dtype=np.int64)
-        pieces, tell = list(_pieces(firsts)), paced()
+        total, tell = library.passage_count, paced()
+        chunks = [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
+        ends = [int(firsts[rows.stop]) * encoder.dimensions * 4 for rows in chunks]
+        done = bisect_right(ends, partial_file.stat().st_size) if partial_file.exists() else 0
         with partial_file.open("ab") as file:
-            file.truncate(done * size)
-            encoded = spread(partial(_encode_piece, library, encoder, settings), pieces[done:])
-            for number, vectors in enumerate(encoded, done + 1):
+            file.truncate(ends[done - 1] if done else 0)
+            encoded = spread(partial(_encode_chunk, library, encoder, settings), chunks[done:])
+            for rows, vectors in zip(chunks[done:], encoded, strict=True):
                 file.write(vectors.tobytes())
                 file.flush()
-                tell(f"encoding: {pieces[number - 1].rows.stop} of {library.passage_count} passages")
+                tell(f"encoding: {rows.stop} of {total} passages")
         np.save(folder / "firsts.npy", firsts)
         partial_file.replace(folder / "vectors.f32")
 
     return built_once(library.folder / name, build)
 
 
-class _Piece(NamedTuple):
-    """Windows that are encoded together: of the passages in `rows`, from number `first` to before `end`."""
-
-    rows: range
-    first: int
-    end: int
-
-
-def _pieces(firsts: NDArray[np.int64]) -> Iterator[_Piece]:
-    """Yield all windows, `CHUNK` at a time, of passages whose first windows have the numbers `firsts`."""
-    total = int(firsts[-1])
-    for start in range(0, total, CHUNK):
-        end = min(start + CHUNK, total)
-        row = int(np.searchsorted(firsts, start, "right")) - 1
-        rows = range(row, int(np.searchsorted(firsts, end, "left")))
-        yield _Piece(rows=rows, first=start - int(firsts[row]), end=end - int(firsts[row]))
-
-
-def _encode_piece(library: Library, encoder: Encoder, settings: EncoderSettings, piece: _Piece) -> NDArray[np.float32]:
-    """Return the vectors of a piece; shape (windows, dimensions)."""
-    texts = [text for passage in library.passages(piece.rows) for text in settings.windows(passage)]
-    return encoder.encode_passages(texts[piece.first : piece.end])
+def _encode_chunk(library: Library, encoder: Encoder, settings: EncoderSettings, rows: range) -> NDArray[np.float32]:
+    """Return the vectors of some passages; shape (windows, dimensions)."""
+    return encoder.encode_passages([text for passage in library.passages(rows) for text in settings.windows(passage)])
