@@ -20,7 +20,7 @@ import yaml
 
 from benchmarks.command_line import errors_on_one_line
 from generator.common.refusals import has_refusal
-from generator.config.choices import COMPOSE_ERRORS, compose_config
+from generator.config.choices import COMPOSE_ERRORS
 from generator.config.messages import describe_hydra_error
 from generator.config.parts import build_choice, plain
 from generator.dialogs.checks.evidence import support_of
@@ -35,6 +35,7 @@ from generator.prompts.adapter import SharedPrefixAdapter, collect_tasks
 from generator.prompts.calls import use_model
 from generator.schema import Passage, Turn
 from taxonomy import read_types
+from tests.support.settings import composed
 
 HERE = Path(__file__).parent
 TELLS = ("all", "part", "nothing")
@@ -109,7 +110,7 @@ def read_settings(overrides: Sequence[str]) -> dict[str, Any]:
         ConfigError: there is no such setting.
     """
     try:
-        return plain(compose_config(["algorithm=single", *overrides]))
+        return plain(composed("algorithm=single", *overrides))
     except COMPOSE_ERRORS as error:
         raise ConfigError(describe_hydra_error(error)) from error
 

@@ -24,7 +24,6 @@ from typing import ClassVar
 from omegaconf import OmegaConf
 
 from benchmarks.measuring import in_new_process, peak_memory
-from generator.config.choices import compose_config
 from generator.config.job import Job
 from generator.config.settings import load
 from generator.models.endpoints import Endpoint
@@ -32,6 +31,7 @@ from generator.models.lm import ChatReply, ChatRequest, Profile, Sampling
 from generator.run import generate_run
 from generator.schema import Usage
 from tests.support.openai_server import fill, words
+from tests.support.settings import composed
 
 DOCUMENTS, DOCUMENT = 200, 100
 
@@ -75,7 +75,7 @@ def measure_run(algorithm: str, dialogs: int) -> tuple[int, float, float]:
             *("lm=openai", "lm.model=instant", "lm.concurrency=64"),
             *(f"algorithm={algorithm}", f"dialogs={dialogs}", "turns=1", "judge.grounding=false"),
         ]
-        configuration = compose_config(arguments)
+        configuration = composed(*arguments)
         settings = load(configuration)
         model = Instant(
             model="instant", context=8192, max_tokens=512, concurrency=64, timeout_s=1, retries=0, retry_wait_s=1

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from generator.__main__ import COMMAND
-from generator.command import normalise
 from generator.components import Components, WorkerSpec
-from generator.config.choices import compose_choice, compose_config
+from generator.config.choices import compose_choice
 from generator.config.settings import load
 from taxonomy import load as load_taxonomy
 from taxonomy import read_scenarios
 from tests.support.openai_server import Body, prompt
 from tests.support.runs import Site, replying, stage
 from tests.support.scenarios import scenario_server, settings, write_set
+from tests.support.settings import composed
 
 SCENARIOS = read_scenarios()
 
@@ -111,7 +110,7 @@ def test_a_run_goes_on_where_it_stopped_without_a_repeated_call(site: Site, tmp_
 def test_the_specification_of_a_worker_can_be_pickled(site: Site) -> None:
     with scenario_server() as server, scenario_server(model="writer-b") as writer:
         given = site.arguments(server, *settings(*writer.settings("algorithm.generators.b")))
-        made = load(compose_config(normalise(given, COMMAND)))
+        made = load(composed(*given))
     spec = WorkerSpec(made, made.corpus.fingerprint(), load_taxonomy(made.taxonomy), 1000, ())
     again = pickle.loads(pickle.dumps(spec))
     assert Components(again).prompt_version == Components(spec).prompt_version

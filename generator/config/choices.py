@@ -1,4 +1,4 @@
-"""Compose one choice of `conf/`, or a whole configuration, with the files that it builds on."""
+"""Compose one choice of `conf/` with the files that it builds on."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +10,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -55,9 +55,3 @@ def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[s
         return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))[group]
     except COMPOSE_ERRORS as error:
         raise ConfigError(describe_hydra_error(error)) from error
-
-
-def compose_config(overrides: Sequence[str]) -> DictConfig:
-    """Return the configuration of a run, without Hydra's section; overrides are in Hydra's grammar."""
-    with open_conf():
-        return compose("config", list(overrides))

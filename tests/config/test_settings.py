@@ -12,12 +12,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from generator.__main__ import COMMAND
 from generator.command import Command, normalise
-from generator.config.choices import compose_config
 from generator.config.conf_files import choices, groups
 from generator.config.settings import exporters, load
 from generator.errors import ConfigError
 from generator.output.mtrag import MtragExport
 from generator.statistics import COMMAND as STATISTICS
+from tests.support import settings
 from tests.support.runs import command
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ WRONG_VALUES = [
 
 @pytest.fixture(scope="module")
 def composed() -> DictConfig:
-    return compose_config(NOBODY)
+    return settings.composed(*NOBODY)
 
 
 @pytest.mark.parametrize(("given", "said"), WRONG_VALUES, ids=[given for given, _ in WRONG_VALUES])

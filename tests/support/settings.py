@@ -3,11 +3,12 @@
 from copy import deepcopy
 from functools import cache
 
+from hydra import compose
 from omegaconf import DictConfig
 
 from generator.__main__ import COMMAND
 from generator.command import normalise
-from generator.config.choices import compose_config
+from generator.config.choices import open_conf
 from generator.config.settings import Settings, load
 
 
@@ -18,7 +19,8 @@ def composed(*arguments: str) -> DictConfig:
 
 @cache
 def _composed(*arguments: str) -> DictConfig:
-    return compose_config(normalise(arguments, COMMAND))
+    with open_conf():
+        return compose("config", normalise(arguments, COMMAND))
 
 
 def settings(*arguments: str) -> Settings:
