@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shlex
-from collections.abc import Mapping
 
 import aiohttp
 
@@ -14,17 +13,14 @@ PORTS = {"ollama": 11434, "llamacpp": 8080, "lmstudio": 1234, "vllm": 8000}
 _TIMEOUT_S = 0.5
 
 
-async def find_servers(ports: Mapping[str, int] = PORTS) -> list[str]:
+async def find_servers() -> list[str]:
     """Return the settings that use each server on the loopback that lists a model, such as `lm=ollama lm.model=NAME`.
 
     It takes no longer than half a second, and no time where no server is.
-
-    Args:
-        ports: by the choices of `lm=`.
     """
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S)) as session:
-        models = await asyncio.gather(*(_find_model(session, port) for port in ports.values()))
-    return [f"lm={name} lm.model={model}" for name, model in zip(ports, models, strict=True) if model]
+        models = await asyncio.gather(*(_find_model(session, port) for port in PORTS.values()))
+    return [f"lm={name} lm.model={model}" for name, model in zip(PORTS, models, strict=True) if model]
 
 
 async def _find_model(session: aiohttp.ClientSession, port: int) -> str:

@@ -116,7 +116,7 @@ class RemoteSettings(Connection, RetrieverSettings):
         """Name what is asked, for messages."""
 
     def headers(self) -> dict[str, str]:
-        """Return the HTTP header that holds the API key, if there is one; errors as of `api_key`."""
+        """Return the HTTP header that holds the API key, if there is one; errors as of `read_key`."""
         key = read_key(self.api_key_env)
         return {"Authorization": f"Bearer {key}"} if key else {}
 

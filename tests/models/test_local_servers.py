@@ -19,18 +19,19 @@ class _TwoModels(OpenAIServer):
 def test_a_model_for_embeddings_is_not_proposed_and_a_name_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_servers, "_TIMEOUT_S", 300)  # a busy machine may take half a second
     with _TwoModels() as server, OpenAIServer(model="text-embedding-nomic") as other:
-        ports = {"llamacpp": server.port, "lmstudio": other.port}
-        assert asyncio.run(find_servers(ports)) == ["lm=llamacpp lm.model='my models/qwen.gguf'"]
+        monkeypatch.setattr(local_servers, "PORTS", {"llamacpp": server.port, "lmstudio": other.port})
+        assert asyncio.run(find_servers()) == ["lm=llamacpp lm.model='my models/qwen.gguf'"]
 
 
 def test_servers_that_list_a_model_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_servers, "_TIMEOUT_S", 300)
     with OpenAIServer() as server, OpenAIServer(lists_models=False) as other:
-        ports = {"ollama": server.port, "vllm": other.port, "llamacpp": 9}
-        assert asyncio.run(find_servers(ports)) == ["lm=ollama lm.model=test-model"]
+        monkeypatch.setattr(local_servers, "PORTS", {"ollama": server.port, "vllm": other.port, "llamacpp": 9})
+        assert asyncio.run(find_servers()) == ["lm=ollama lm.model=test-model"]
 
 
-def test_a_server_that_is_silent_is_not_waited_for() -> None:
+def test_a_server_that_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        assert asyncio.run(asyncio.wait_for(find_servers({"lmstudio": port, "vllm": port}), 300)) == []
+        monkeypatch.setattr(local_servers, "PORTS", {"lmstudio": port, "vllm": port})
+        assert asyncio.run(asyncio.wait_for(find_servers(), 300)) == []
