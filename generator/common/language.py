@@ -245,17 +245,12 @@ class Language(Record):
 
     def matches(self, name: PatternName, text: str) -> bool:
         """Return True if a pattern is found in a text; False if the language has no such pattern."""
-        return self.first_match(name, text) is not None
+        return self.search(name, text) is not None
 
     def search(self, name: PatternName, text: str) -> re.Match[str] | None:
         """Return where a pattern is first found in a text, or None."""
         pattern = self.pattern(name, text)
         return pattern.search(text) if pattern else None
-
-    def first_match(self, name: PatternName, text: str) -> str | None:
-        """Return the first words of a text that match a pattern, or None."""
-        found = self.search(name, text)
-        return found.group() if found else None
 
     def find(self, name: WordList, text: str) -> frozenset[str]:
         """Return the words of a list that a text has."""
