@@ -29,7 +29,7 @@ from generator.dialogs.marks import apply_judged, apply_marks, count_bare_notes,
 from generator.errors import ConfigError
 from generator.execution.base import Executor, Plans
 from generator.execution.history import FILTER
-from generator.execution.pipeline import Pipeline
+from generator.execution.pipeline import run_pipeline
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store
 from generator.models.embedded import EmbeddedEndpoint
@@ -257,16 +257,16 @@ class Run(Session[Summary]):
                 limit=self.max_attempts,
                 at_once=settings.lm.most_dialogs,
             )
-            pipeline = Pipeline(
-                results=partial(self.executor.results, plans),
-                dedup=self.dedup,
-                keep=settings.judge.filter,
-                store=store,
-                dialogs=wanted,
-                on_progress=display.update,
-            )
             with watching(display.show):
-                await pipeline.run(stop)
+                await run_pipeline(
+                    results=partial(self.executor.results, plans),
+                    dedup=self.dedup,
+                    keep=settings.judge.filter,
+                    store=store,
+                    dialogs=wanted,
+                    on_progress=display.update,
+                    stop=stop,
+                )
 
     def write_results(self, store: Store) -> Summary:
         components = self.components

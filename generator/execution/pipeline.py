@@ -50,79 +50,70 @@ class Progress:
     running: int = 0
 
 
-class Pipeline:
-    """The pipeline of one run.
+async def run_pipeline(
+    *,
+    results: Results,
+    dedup: Deduplicator,
+    keep: Filter,
+    store: Store,
+    dialogs: int,
+    on_progress: Callable[[Progress], None],
+    stop: asyncio.Event,
+) -> None:
+    """Generate the dialogs of a run until enough are accepted, all plans are used up, or `stop` is set.
 
     Args:
         results: generates dialogs.
         keep: the pairs to keep, as in `judge.filter`.
         dialogs: the number of accepted dialogs that completes the run.
         on_progress: called after every dialog that is started, or finished.
+
+    Raises:
+        ModelError, RetrieverError, RunError: the run can't continue; finished work is kept.
     """
+    for dialog in store.dialogs():
+        dedup.add(dialog)
+        await asyncio.sleep(0)  # in a long run this loop takes minutes, and `stop` may be set meanwhile
+        if stop.is_set():
+            return
+    accepted, attempted, last = store.accepted, store.attempted, time.monotonic()
+    completion = sum(usage.completion for usage in store.usage().values())
 
-    def __init__(
-        self,
-        *,
-        results: Results,
-        dedup: Deduplicator,
-        keep: Filter,
-        store: Store,
-        dialogs: int,
-        on_progress: Callable[[Progress], None],
-    ) -> None:
-        self.results, self.dedup, self.keep, self.store = results, dedup, keep, store
-        self.dialogs, self.on_progress = dialogs, on_progress
+    def report(waiting: int = 0, passed: int = 0, running: int = 0) -> None:
+        on_progress(Progress(accepted, attempted, dialogs, completion, waiting, passed, running))
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Generate dialogs until enough are accepted, all plans are used up, or `stop` is set.
+    def wanted(running: int, waiting: Collection[GeneratedDialog]) -> bool:
+        passed = sum(made.dialog is not None for made in waiting)
+        report(len(waiting), passed, running)
+        # Only of outcomes: of the dialogs that wait for theirs, more are rejected, since those end sooner.
+        rate = (accepted + PRIOR_ACCEPTED) / (attempted + PRIOR_ACCEPTED)
+        return accepted + passed + rate * running < dialogs
 
-        Raises:
-            ModelError, RetrieverError, RunError: the run can't continue; finished work is kept.
-        """
-        for dialog in self.store.dialogs():
-            self.dedup.add(dialog)
-            await asyncio.sleep(0)  # in a long run this loop takes minutes, and `stop` may be set meanwhile
-            if stop.is_set():
-                return
-        accepted, attempted, last = self.store.accepted, self.store.attempted, time.monotonic()
+    try:
+        async with aclosing(results(wanted, stop)) as generated:
+            async for number, made in generated:
+                outcome, now = _decide(made, dedup, keep), time.monotonic()
+                store.add(number, made.dialog_id, outcome, now - last)
+                last = now
+                accepted += outcome.dialog is not None
+                attempted += 1
+                completion += sum(usage.completion for _, usage in outcome.usage)
+                if accepted >= dialogs:
+                    break  # closing the results cancels what is beyond
+        report()
+    finally:
+        with suppress(GroundedDialogsError):  # the first error says more
+            store.add_seconds(time.monotonic() - last)
 
-        def report(waiting: int = 0, passed: int = 0, running: int = 0) -> None:
-            completion = sum(usage.completion for usage in self.store.usage().values())
-            self.on_progress(Progress(accepted, attempted, self.dialogs, completion, waiting, passed, running))
 
-        def wanted(running: int, waiting: Collection[GeneratedDialog]) -> bool:
-            passed = sum(made.dialog is not None for made in waiting)
-            report(len(waiting), passed, running)
-            # Only of outcomes: of the dialogs that wait for theirs, more are rejected, since those end sooner.
-            rate = (accepted + PRIOR_ACCEPTED) / (attempted + PRIOR_ACCEPTED)
-            return accepted + passed + rate * running < self.dialogs
-
-        try:
-            async with aclosing(self.results(wanted, stop)) as results:
-                async for number, made in results:
-                    outcome, now = self._outcome(made), time.monotonic()
-                    self.store.add(number, made.dialog_id, outcome, now - last)
-                    last = now
-                    accepted += outcome.dialog is not None
-                    attempted += 1
-                    if accepted >= self.dialogs:
-                        break  # closing the results cancels what is beyond
-            report()
-        finally:
-            with suppress(GroundedDialogsError):  # the first error says more
-                self.store.add_seconds(time.monotonic() - last)
-
-    def _outcome(self, made: GeneratedDialog) -> Outcome:
-        """Return the outcome of a plan, once all earlier plans have theirs."""
-        dialog, drops = made.dialog, made.drops
-        if dialog is not None and (duplicate := self.dedup.check(dialog)):
-            text = f"{duplicate.text} (as in {duplicate.of})"
-            drops = (
-                *drops,
-                Drop(dialog_id=dialog.id, scope="dialog", stage="dedup", reason=duplicate.reason, text=text),
-            )
-            dialog = None
-        if dialog is not None:
-            self.dedup.add(dialog)
-            drops = (*drops, *filter_pairs(dialog, self.keep)[1])
-        return Outcome(dialog=dialog, drops=drops, usage=made.usage)
+def _decide(made: GeneratedDialog, dedup: Deduplicator, keep: Filter) -> Outcome:
+    """Return the outcome of a plan, once all earlier plans have theirs."""
+    dialog, drops = made.dialog, made.drops
+    if dialog is not None and (duplicate := dedup.check(dialog)):
+        text = f"{duplicate.text} (as in {duplicate.of})"
+        dropped = Drop(dialog_id=dialog.id, scope="dialog", stage="dedup", reason=duplicate.reason, text=text)
+        dialog, drops = None, (*drops, dropped)
+    if dialog is not None:
+        dedup.add(dialog)
+        drops = (*drops, *filter_pairs(dialog, keep)[1])
+    return Outcome(dialog=dialog, drops=drops, usage=made.usage)

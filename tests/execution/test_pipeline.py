@@ -15,7 +15,7 @@ from generator.common.concurrency import Wanted, in_order
 from generator.config.settings import near_duplicates
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.generate import GeneratedDialog
-from generator.execution.pipeline import Pipeline, Progress
+from generator.execution.pipeline import Progress, run_pipeline
 from generator.execution.store import Store
 from generator.prompts.signatures import FirstQuestion, GroundedAnswer
 from generator.schema import Drop
@@ -110,14 +110,15 @@ def test_dialogs_that_wait_for_an_earlier_one_are_reported(tmp_path: Path) -> No
         dedup = Deduplicator(near_duplicates().model_copy(update={"between_dialogs": False}))
         with Store(tmp_path, {}) as store:
             await asyncio.wait_for(
-                Pipeline(
+                run_pipeline(
                     results=lambda wanted, stop: results(stop, wanted),
                     dedup=dedup,
                     keep="pairs",
                     store=store,
                     dialogs=9,
                     on_progress=on_progress,
-                ).run(asyncio.Event()),
+                    stop=asyncio.Event(),
+                ),
                 timeout=300,
             )
 
