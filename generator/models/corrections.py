@@ -23,7 +23,7 @@ class LossCorrection:
 
     def __init__(self) -> None:
         self.factor = self._highest = 1.0
-        self._settling, self._tries, self._rest, self._next_rest = False, 0, 0, _REST
+        self._tries, self._rest, self._next_rest = 0, 0, _REST
         self._before = (1.0, 0.0)
         self._collapsed, self._warned = 0, False
 
@@ -49,8 +49,8 @@ class LossCorrection:
             can_grow: there are dialogs that wait.
             most: the highest factor; None: the estimate is no more than a guess, so at most 1, and halved at need.
         """
-        if self._rest or self._settling:
-            self._rest, self._settling = max(0, self._rest - 1), False
+        if self._rest:
+            self._rest -= 1
         elif lost > LOST:
             if not self._tries:
                 self._before = (self.factor, lost)
@@ -61,7 +61,7 @@ class LossCorrection:
                 return
             self._highest = _FEWER**0.5 * self.factor
             self.factor *= 0.5 if most is None and lost > _COLLAPSED else _FEWER
-            self._settling = True
+            self._rest = 1  # until it has an effect
         else:
             self._tries = 0
             if lost < _KEPT and can_grow:
