@@ -35,29 +35,21 @@ class HybridSettings(Bm25Settings, DenseSettings, FusionSettings):
         DenseSettings.build(self, library, spread)
 
     def open(self, library: Library, validation: NDArray[np.bool_]) -> Ranker:
-        rankers = (Bm25Settings.open(self, library, validation), DenseSettings.open(self, library, validation))
-        return Hybrid(library, validation, rankers, (self.bm25_weight, 1), self.rrf_k, self.depth)
+        return Hybrid(library, validation, self)
 
 
 class Hybrid(Ranker):
-    """Fuses the best `depth` passages (or `k`, if that is more) of each ranker; one that only one finds counts too."""
+    """Fuses the best `depth` passages (or `k`, if that is more) of both rankings; one that only one has counts, too."""
 
-    def __init__(
-        self,
-        library: Library,
-        validation: NDArray[np.bool_],
-        rankers: Sequence[Ranker],
-        weights: Sequence[float],
-        rrf_k: float,
-        depth: int,
-    ) -> None:
+    def __init__(self, library: Library, validation: NDArray[np.bool_], settings: HybridSettings) -> None:
         super().__init__(library, validation)
-        self._rankers, self._weights, self._rrf_k, self._depth = rankers, weights, rrf_k, depth
+        self._settings = settings
+        self._rankers = [kind.open(settings, library, validation) for kind in (Bm25Settings, DenseSettings)]
 
     async def rank(self, query: str, k: int, split: Split, within: range | None = None) -> Ranking:
-        depth = max(self._depth, k)
+        depth = max(self._settings.depth, k)
         rankings = await asyncio.gather(*(ranker.rank(query, depth, split, within) for ranker in self._rankers))
-        return fuse(rankings, self._weights, self._rrf_k)[:k]
+        return fuse(rankings, (self._settings.bm25_weight, 1), self._settings.rrf_k)[:k]
 
 
 def fuse(rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float) -> Ranking:
