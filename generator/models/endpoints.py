@@ -265,9 +265,7 @@ class VllmEndpoint(OpenAIEndpoint):
     async def open(self, folder: Path) -> AsyncIterator[Clients]:
         async with AsyncExitStack() as stack:
             if self.serve:
-                log = folder / f"vllm-{self._host_and_port()[1]}.log"
-                server = serve(self.model, self.command(), self.api_base[0], log, self.serve_timeout_s, self._setting)
-                await stack.enter_async_context(server)
+                await stack.enter_async_context(serve(self, folder / f"vllm-{self._host_and_port()[1]}.log"))
             yield await stack.enter_async_context(super().open(folder))
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from subprocess import PIPE, Popen
+from typing import TYPE_CHECKING
 
 import aiohttp
 
@@ -16,32 +17,30 @@ from generator.common.console import note
 from generator.errors import ModelError, describe
 from generator.models import process_guard as guard
 
+if TYPE_CHECKING:
+    from generator.models.endpoints import VllmEndpoint
+
 _POLL_S = 1
 _NOTE_S = 15
 
 
 @asynccontextmanager
-async def serve(
-    model: str, command: Sequence[str], address: str, log: Path, timeout_s: float, setting: str
-) -> AsyncIterator[None]:
-    """Start the server and wait until it answers at `address`; leaving the block ends it.
-
-    Args:
-        timeout_s: seconds until it must be ready.
-        setting: of the model, such as `judge.lm`, for errors.
+async def serve(endpoint: "VllmEndpoint", log: Path) -> AsyncIterator[None]:
+    """Start the server and wait until it answers at its address; leaving the block ends it.
 
     Raises:
         ModelError: a server is running there, this one doesn't start, or its log can't be written.
     """
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
-        if await _answers(session, address):
+        if await _answers(session, endpoint):
             raise ModelError(
-                f"a server is already running at {address}: stop it, or set {setting}.serve=false to use it"
+                f"a server is already running at {endpoint.api_base[0]}: stop it, or set {endpoint._setting}"
+                ".serve=false to use it"
             )
-        process = _start(command, log)
-        note(f"starting vLLM with {model}; its log: {log}")
+        process = _start(endpoint.command(), log)
+        note(f"starting vLLM with {endpoint.model}; its log: {log}")
         try:
-            await _ready(session, address, process, log, timeout_s, setting)
+            await _ready(session, endpoint, process, log)
             yield
         finally:
             assert process.stdin is not None
@@ -66,11 +65,10 @@ def _start(command: Sequence[str], log: Path) -> Popen[bytes]:
         raise ModelError(f"{log}: can't be written ({describe(error)})") from error
 
 
-async def _ready(
-    session: aiohttp.ClientSession, address: str, process: Popen[bytes], log: Path, timeout_s: float, setting: str
-) -> None:
+async def _ready(session: aiohttp.ClientSession, endpoint: "VllmEndpoint", process: Popen[bytes], log: Path) -> None:
     start = shown = time.monotonic()
-    while not await _answers(session, address):
+    setting, timeout_s = endpoint._setting, endpoint.serve_timeout_s
+    while not await _answers(session, endpoint):
         if process.poll() is not None:
             line = _log_line(log, failed=True)
             remedy = f"see its log {log}"
@@ -90,9 +88,9 @@ async def _ready(
     note(f"vLLM is ready after {time.monotonic() - start:.0f} s")
 
 
-async def _answers(session: aiohttp.ClientSession, address: str) -> bool:
+async def _answers(session: aiohttp.ClientSession, endpoint: "VllmEndpoint") -> bool:
     try:
-        async with session.get(f"{address}/models"):
+        async with session.get(f"{endpoint.api_base[0]}/models"):
             return True
     except (aiohttp.ClientError, OSError):
         return False
