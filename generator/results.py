@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import TextIO, get_args
+from typing import TYPE_CHECKING, TextIO, get_args
 
 from generator.common.atomic_files import atomic_replace, atomic_write, digest, write_lines, write_text
 from generator.config.settings import Settings, exporters
@@ -17,7 +17,9 @@ from generator.output.dataset import write_dataset
 from generator.output.summary import Summary, summarise
 from generator.report_sets import write_run_report
 from generator.schema import Algorithm, Document, Passage, Scope
-from taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from generator.components import Components
 
 _ALGORITHMS: Mapping[Algorithm, str] = {
     "single": "1 (single document) of Lee et al. (2024)",
@@ -27,18 +29,16 @@ _ALGORITHMS: Mapping[Algorithm, str] = {
 }
 
 
-def write_results(
-    settings: Settings, taxonomy: Taxonomy, library: Library, store: Store, skipped: Path, prompt_version: str
-) -> Summary:
+def write_results(components: "Components", store: Store, skipped: Path) -> Summary:
     """Write what a run has so far: dialogs, drops, skipped documents, summary, dataset, export, report.
 
     Args:
-        library: the documents of the run, for the export.
         skipped: the list of unreadable documents, one JSON object a line; absent if all could be read.
 
     Raises:
         RunError, ExportError: the folder can't be written; the previous files are still complete.
     """
+    settings = components.settings
     folder = settings.folder
     with atomic_write(folder / "dialogs.jsonl") as file:
         file.writelines(f"{dialog.model_dump_json()}\n" for dialog in store.dialogs())
@@ -47,14 +47,14 @@ def write_results(
     lines = skipped.read_text(encoding="utf-8") if skipped.exists() else ""
     if lines:
         write_text(folder / "skipped.jsonl", lines)
-    summary = summarise(store, taxonomy, settings.judge.filter, lines.count("\n"), settings.wanted)
+    summary = summarise(store, components.taxonomy, settings.judge.filter, lines.count("\n"), settings.wanted)
     write_text(folder / "summary.json", summary.model_dump_json(indent=2) + "\n")
     if summary.pairs:
-        write_dataset(store.dialogs(), folder / "dataset", _info(settings, library, summary, store, prompt_version))
+        write_dataset(store.dialogs(), folder / "dataset", _info(components, summary, store))
     else:
         shutil.rmtree(folder / "dataset", ignore_errors=True)
     if summary.accepted:  # an item need not have a pair
-        write_export(settings.exporter, _source(settings, library, store), folder)
+        write_export(settings.exporter, _source(settings, components.library, store), folder)
     else:
         _remove_exports(folder)
     write_run_report(folder)
@@ -122,7 +122,8 @@ def _with_collections(
         yield document.model_copy(update={"collection": collections.get(document.id, "")}), passages
 
 
-def _info(settings: Settings, library: Library, summary: Summary, store: Store, prompt_version: str) -> DatasetInfo:
+def _info(components: "Components", summary: Summary, store: Store) -> DatasetInfo:
+    settings = components.settings
     corpus, judge, retriever = settings.corpus, settings.judge, settings.retriever
     name = type(retriever).__name__.removesuffix("Settings").lower()
     judge_model = f" ({(judge.lm or settings.lm).model})" if judge.asks_model else ""
@@ -136,7 +137,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
         corpus=corpus.name,
         licence=corpus.licence,
         source=corpus.source,
-        language=settings.dialog.language or library.language.code,
+        language=settings.dialog.language or components.library.language.code,
         filter=judge.filter,
         algorithm=settings.algorithm.name,
         topics=corpus.topics,
@@ -154,7 +155,7 @@ def _info(settings: Settings, library: Library, summary: Summary, store: Store, 
             if settings.dedup.between_dialogs
             else "not looked for between dialogs",
             "seed": str(settings.seed),
-            "prompt version": prompt_version,
+            "prompt version": components.prompt_version,
         },
         attempted=summary.attempted,
         shares=(

@@ -269,10 +269,7 @@ class Run(Session[Summary]):
                 )
 
     def write_results(self, store: Store) -> Summary:
-        components = self.components
-        return write_results(
-            self.settings, components.taxonomy, components.library, store, self.skipped, components.prompt_version
-        )
+        return write_results(self.components, store, self.skipped)
 
 
 class Preview(Run):
