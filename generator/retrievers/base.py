@@ -111,3 +111,8 @@ class Ranker(ABC):
         mask = np.zeros_like(allowed)
         mask[within.start : within.stop] = allowed[within.start : within.stop]
         return mask
+
+
+def divide(total: int, size: int) -> list[range]:
+    """Return the numbers below `total` in ranges of `size`, the last of which may be shorter."""
+    return [range(start, min(start + size, total)) for start in range(0, total, size)]

@@ -17,7 +17,7 @@ from generator.common.console import paced
 from generator.common.language import ENGLISH, Language, languages
 from generator.common.scripts import words
 from generator.corpora.library import Library, as_retriever_error, built_once
-from generator.retrievers.base import Ranker, Ranking, RetrieverSettings
+from generator.retrievers.base import Ranker, Ranking, RetrieverSettings, divide
 from generator.schema import Dialog, Evidence, Passage, Split
 
 # Where JAX is installed, bm25s runs something on it, and JAX would take most of a GPU's memory for that.
@@ -161,8 +161,7 @@ def _build(library: Library, folder: Path, k1: float, b: float, spread: Spread) 
 
     vocabulary = {"": 0}  # bm25s divides by the length of the vocabulary, so it must not be empty
     ids: list[NDArray[np.int32]] = []
-    pieces = [range(start, min(start + DOCUMENTS, len(library))) for start in range(0, len(library), DOCUMENTS)]
-    tell = paced()
+    pieces, tell = divide(len(library), DOCUMENTS), paced()
     for rows, (found, passages) in zip(pieces, spread(partial(_tokenize_documents, library), pieces), strict=True):
         known = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in found], dtype=np.int32)
         ids.extend(known[passage] for passage in passages)

@@ -2,7 +2,7 @@
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import paced
 from generator.corpora.library import Library, as_retriever_error, built_once
-from generator.retrievers.base import Ranker, Ranking
+from generator.retrievers.base import Ranker, Ranking, divide
 from generator.retrievers.batching import Batcher
 from generator.retrievers.encoder import Encoder, EncoderSettings
 from generator.schema import Split
 
 # Passages that are encoded and written together: the most that an interrupted build loses.
 CHUNK = 256
-# Vectors that are compared at a time: 50 MB of 384 dimensions.
-BLOCK = 32_768
+# Passages that are compared at a time: with three windows each, 38 MB of 384 dimensions.
+BLOCK = 8192
 # Queries in a batch, at most.
 QUERIES = 64
 # More than the error of a product of unit vectors in single precision (384 · 2⁻²⁴, twice).
@@ -63,7 +63,7 @@ class Dense(Ranker):
     def _rank_batch(self, batch: Sequence[tuple[str, int, NDArray[np.bool_]]]) -> list[Ranking]:
         queries = np.stack([self._encoder.encode_query(query) for query, _, _ in batch])
         nearest = [_Nearest(k) for _, k, _ in batch]
-        for rows in self._blocks():
+        for rows in divide(len(self._firsts) - 1, BLOCK):
             scores = self._scores(queries, rows)
             for candidates, row_scores, (_, _, searched) in zip(nearest, scores, batch, strict=True):
                 candidates.add(rows.start, row_scores, searched[rows.start : rows.stop])
@@ -72,21 +72,10 @@ class Dense(Ranker):
             for query, candidates, (_, k, _) in zip(queries, nearest, batch, strict=True)
         ]
 
-    def _blocks(self) -> Iterator[range]:
-        """Yield the rows of passages in blocks of up to `BLOCK` vectors, at least one passage each."""
-        start, end = 0, len(self._firsts) - 1
-        while start < end:
-            stop = int(np.searchsorted(self._firsts, self._firsts[start] + BLOCK, "right")) - 1
-            stop = max(stop, start + 1)
-            yield range(start, stop)
-            start = stop
-
     def _scores(self, queries: NDArray[np.float32], rows: range) -> NDArray[np.float32]:
         """Return the score of each query and passage in single precision; shape (queries, rows)."""
         first, end = int(self._firsts[rows.start]), int(self._firsts[rows.stop])
         scores: NDArray[np.float32] = queries @ self._vectors[first:end].T
-        if end - first == len(rows):
-            return scores
         starts = self._firsts[rows.start : rows.stop] - first
         return (scores[:, starts] + np.maximum.reduceat(scores, starts, axis=1)) / 2
 
@@ -131,8 +120,7 @@ def build_index(library: Library, encoder: Encoder, settings: EncoderSettings, s
         settings.note_unread(library, encoder)
         counts = (len(settings.windows(passage)) for passage in library.passages())
         firsts = np.cumsum([0, *counts], dtype=np.int64)
-        total, tell = library.passage_count, paced()
-        chunks = [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
+        chunks, tell = divide(library.passage_count, CHUNK), paced()
         ends = [int(firsts[rows.stop]) * encoder.dimensions * 4 for rows in chunks]
         done = bisect_right(ends, partial_file.stat().st_size) if partial_file.exists() else 0
         with partial_file.open("ab") as file:
@@ -141,7 +129,7 @@ def build_index(library: Library, encoder: Encoder, settings: EncoderSettings, s
             for rows, vectors in zip(chunks[done:], encoded, strict=True):
                 file.write(vectors.tobytes())
                 file.flush()
-                tell(f"encoding: {rows.stop} of {total} passages")
+                tell(f"encoding: {rows.stop} of {library.passage_count} passages")
         np.save(folder / "firsts.npy", firsts)
         partial_file.replace(folder / "vectors.f32")
 

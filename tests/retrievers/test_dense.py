@@ -73,7 +73,7 @@ def test_prefixes_are_those_given_or_of_the_models_own_configuration(tmp_path: P
     assert {"Q: own", "Hello.", "given", "passage: Hello."} <= set(word_model.encoded)
 
 
-@pytest.mark.parametrize(("chunk", "block"), [(256, 32_768), (7, 5), (1, 1)])
+@pytest.mark.parametrize(("chunk", "block"), [(256, 8192), (7, 5), (1, 1)])
 def test_finds_what_a_plain_computation_finds(
     tmp_path: Path, word_model: WordModel, monkeypatch: pytest.MonkeyPatch, chunk: int, block: int
 ) -> None:
