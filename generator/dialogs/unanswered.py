@@ -11,19 +11,16 @@ from generator.dialogs.language_checks import check_language
 from generator.dialogs.steps import Asked
 from generator.prompts.calls import call
 from generator.prompts.sections import Conversation, Documents
-from generator.prompts.signatures import REJECTED, quote_unknown
+from generator.prompts.signatures import REJECTED, AboutQuestion, quote_unknown
 from generator.schema import Passage, Turn
 from taxonomy import QuestionType
 
 
-class UnansweredReply(dspy.Signature):
+class UnansweredReply(AboutQuestion):
     """Write the Agent's reply to a request that can't be answered as it stands. First note under “reasoning” what is \
 wrong with it or missing. Then reply as told below, in one to three plain sentences; whatever you tell of the matter \
 is in the documents. Speak as one who knows this by heart: no word about documents."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    question: str = dspy.InputField(desc="The User says")
     rejected: str = dspy.InputField(desc=REJECTED)
     manner: str = dspy.InputField(desc="How to reply")
     reasoning: str = dspy.OutputField(desc="why it can't be answered as it stands", max_length=400)

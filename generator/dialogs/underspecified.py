@@ -43,8 +43,7 @@ from generator.dialogs.steps import Asked, answering
 from generator.errors import Rejected
 from generator.prompts.calls import call
 from generator.prompts.message_text import on_one_line
-from generator.prompts.sections import Conversation, Documents
-from generator.prompts.signatures import REJECTED
+from generator.prompts.signatures import REJECTED, AboutQuestion, InDialog
 from generator.schema import Hit, Passage, Retriever, Turn
 from taxonomy import Form, FormCheck
 
@@ -57,14 +56,12 @@ _READINGS = 8
 _Unclear = tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]
 
 
-class UnderspecifiedQuestion(dspy.Signature):
+class UnderspecifiedQuestion(InDialog):
     """Write the User's next message: a question that fits each of the things below, because it doesn't say which one \
 it is about. Write what is told of all of them alike, then ask for that as if there were only one such thing, in the \
 words that they share, and with no name or word that only one of them has. At most 20 words. Never speak of \
 documents, passages, texts or sentences."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
     readings: str = dspy.InputField(desc=READINGS)
     shared: str = dspy.InputField(desc="Words that they share")
     rejected: str = dspy.InputField(desc=REJECTED)
@@ -74,26 +71,21 @@ documents, passages, texts or sentences."""
     )
 
 
-class ClarifyingAnswer(dspy.Signature):
+class ClarifyingAnswer(AboutQuestion):
     """Write the Agent's reply to a question that could be about any of the things below. The Agent doesn't know which \
 one the User means, so it asks; the reply has the form below. Say nothing that isn't told, and speak as one who knows \
 this by heart: no word about documents."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    question: str = dspy.InputField(desc="The User says")
     readings: str = dspy.InputField(desc=READINGS)
     rejected: str = dspy.InputField(desc=REJECTED)
     form: str = dspy.InputField(desc="The form of the reply")
     answer: str = dspy.OutputField(desc="what the Agent says, ending in a question to the User", max_length=700)
 
 
-class Resolution(dspy.Signature):
+class Resolution(InDialog):
     """Write the User's next message: the answer to what the Agent asked. The User means the thing below, says so in a \
 few words by its name, and names no other. Never speak of documents, passages, texts or sentences."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
     meant: str = dspy.InputField(desc="What the User means, and what is told of it")
     rejected: str = dspy.InputField(desc=REJECTED)
     question: str = dspy.OutputField(desc="what the User now says", max_length=160)

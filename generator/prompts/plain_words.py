@@ -6,9 +6,9 @@ and 2.3, without their steps and reasoning (`docs/decisions.md`, 104); the words
 
 import dspy
 
-from generator.prompts.sections import Conversation, Documents
 from generator.prompts.signatures import (
     REJECTED,
+    AboutQuestion,
     FirstQuestion,
     NewQuestion,
     NextQuestion,
@@ -49,15 +49,12 @@ class PlainNew(PlainNext):
 that nobody has asked yet, which names it in full. Reply with the message alone."""
 
 
-class PlainAnswer(dspy.Signature):
+class PlainAnswer(AboutQuestion):
     """You answer a user's questions about the documents above. Answer in one to three plain sentences, with what \
 they say and nothing else. If they tell only a part of what the user wants to know, give that and say what you don't \
 know. If they tell nothing of it, say “I don't have information on” that. Speak as one who knows this by heart: no \
 word about documents."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    question: str = dspy.InputField(desc="The User says")
     rejected: str = dspy.InputField(desc=REJECTED)
     text: str = dspy.OutputField()
 

@@ -30,11 +30,22 @@ def cut_to(longest: int) -> BeforeValidator:
 Fact = Annotated[str, Field(max_length=400), cut_to(400)]
 
 
-class Question(dspy.Signature):
-    """Name the inputs of every task that asks a question of a type."""
+class InDialog(dspy.Signature):
+    """Name the inputs of every task that is done in the light of documents and dialog."""
 
     documents: Documents = dspy.InputField()
     dialog: Conversation = dspy.InputField()
+
+
+class AboutQuestion(InDialog):
+    """Name the inputs of every task that deals with what the User says now."""
+
+    question: str = dspy.InputField(desc="The User says")
+
+
+class Question(InDialog):
+    """Name the inputs of every task that asks a question of a type."""
+
     focus: str = dspy.InputField(desc="Let the question touch on this, in your own words")
     rejected: str = dspy.InputField(desc=REJECTED)
     user: str = dspy.InputField(desc="Who the User is")
@@ -130,16 +141,13 @@ word on the matter itself."""
     answer: str = dspy.OutputField(desc="what the Agent says", max_length=160)
 
 
-class GroundedAnswer(dspy.Signature):
+class GroundedAnswer(AboutQuestion):
     """Write the Agent's reply to the User. First copy the facts that speak to what the User says, in the light of \
 the dialog. Then reply in one to three plain sentences, from these facts alone. If they tell only a part of what the \
 User wants to know, give that and name what you don't know. If they tell nothing of it, begin with “I don't have \
 information on”, and offer the nearest thing you do know. Speak as one who knows this by heart: no sentence numbers, \
 no word about documents."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    question: str = dspy.InputField(desc="The User says")
     rejected: str = dspy.InputField(desc=REJECTED)
     facts: list[Fact] = dspy.OutputField(
         desc="the facts that speak to what the User wants to know, as their sentences have them, and what follows from "
@@ -161,28 +169,22 @@ no word about documents."""
     evidence: list[int] = dspy.OutputField(desc="numbers of the sentences that the answer rests on", max_length=6)
 
 
-class ChooseEvidence(dspy.Signature):
+class ChooseEvidence(AboutQuestion):
     """Choose the sentences that the Agent's reply rests on: those below that together tell what it says, at most six, \
 and none that it can do without. They needn't tell what the User says. First say what the reply claims and which of \
 the sentences tell it."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    question: str = dspy.InputField(desc="The User says")
     answer: str = dspy.InputField(desc="The Agent replies")
     sentences: str = dspy.InputField(desc="Sentences that may tell it, with their numbers")
     explanation: str = dspy.OutputField(desc="what the reply claims, and which sentences tell it", max_length=300)
     evidence: list[int] = dspy.OutputField(desc="numbers of the sentences chosen", max_length=6)
 
 
-class StandaloneQuery(dspy.Signature):
+class StandaloneQuery(AboutQuestion):
     """Rewrite what the User says as one search query that can be understood without the dialog: put names for \
 pronouns, add what the dialog makes clear, keep the User's meaning and every detail. Don't answer it, and add nothing \
 from the documents that the User couldn't know. If it stands alone already, repeat it."""
 
-    documents: Documents = dspy.InputField()
-    dialog: Conversation = dspy.InputField()
-    question: str = dspy.InputField(desc="The User says")
     query: str = dspy.OutputField(desc="the search query", max_length=300)
 
 
