@@ -49,20 +49,9 @@ class WholeDialogProgram(Program):
         self.choose = dspy.Predict(ChooseEvidence) if grounded else None
 
     async def write(self, plan: Plan, others: Others) -> Draft:
-        """Return the dialog of a plan, or the reason why there is none."""
-        try:
-            draft: Draft = await self.acall(plan)
-        except Rejected as rejected:
-            return Draft(end=rejected)
-        return draft
-
-    async def aforward(self, plan: Plan) -> Draft:
         """Return the first of three attempts that passes the checks; one that is open-ended, up to its first fault.
 
-        Each attempt after the first sees what was wrong with those before it.
-
-        Raises:
-            Rejected: no attempt passes.
+        Each attempt after the first sees what was wrong with those before it. Where none passes, the reason ends it.
         """
         task = plan.task
         assert isinstance(task, Task) and isinstance(plan.source, Passage)
@@ -98,7 +87,10 @@ class WholeDialogProgram(Program):
                 return Draft(turns, documents.passages, end=Rejected("write", *fault) if fault else None)
             raise Refused("write", *(fault or ("rests on no sentence of the documents", "")))
 
-        return await draw_best(1, "write", 1, draw)
+        try:
+            return await draw_best(1, "write", 1, draw)
+        except Rejected as rejected:
+            return Draft(end=rejected)
 
     def _find_fault(
         self, task: Task, written: Written, turns: Sequence[Turn], passages: Sequence[Passage]
