@@ -4,7 +4,7 @@ The pipeline of its figure 4 and appendix A: sets of questions, what is found fo
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from statistics import fmean
@@ -56,6 +56,9 @@ class Candidate:
         origin: which of how many sets it is, and by which model.
         hits: of each turn, its own.
         passages: of all turns, each once.
+        meter: counts what it takes.
+        rating: 1 to 5, once it is rated.
+        explanation: the raters' reasons.
     """
 
     asked: tuple[Asked, ...]
@@ -63,6 +66,9 @@ class Candidate:
     origin: str
     hits: tuple[tuple[Hit, ...], ...]
     passages: tuple[Passage, ...]
+    meter: Meter
+    rating: float = 0
+    explanation: str = ""
 
     def contexts(self, turn: int) -> Documents:
         """Return the passages that were found for a turn (from 0), best first."""
@@ -73,15 +79,6 @@ class Candidate:
     def text(self) -> str:
         """The questions, a line each."""
         return "\n".join(question for question, _ in self.asked)
-
-
-@dataclass(frozen=True)
-class Rated:
-    """A candidate with its rating, 1 to 5, and the raters' reasons."""
-
-    candidate: Candidate
-    rating: float
-    explanation: str
 
 
 class ProgressiveDialog(Program):
@@ -124,50 +121,50 @@ class ProgressiveDialog(Program):
         unused: list[Unused] = []
         try:
             chosen = await self._choose(plan, others, unused)
-            turns = [await self._refer(plan, chosen.candidate, place) for place in range(plan.turns)]
+            turns = [await self._refer(plan, chosen, place) for place in range(plan.turns)]
         except Rejected as rejected:
             return Draft(end=rejected, unused=tuple(unused))
-        origin = f"{chosen.candidate.origin}, rated {chosen.rating:.3g} of {BEST_RATING}: {chosen.explanation}"
-        first = turns[0].model_copy(
-            update={"reasoning": f"{origin}\n{chosen.candidate.plan}\n{turns[0].reasoning}".strip()}
-        )
-        passages, source = chosen.candidate.passages, plan.source
-        assert isinstance(source, Passage)
+        origin = f"{chosen.origin}, rated {chosen.rating:.3g} of {BEST_RATING}: {chosen.explanation}"
+        reasoning = f"{origin}\n{chosen.plan}\n{turns[0].reasoning}".strip()
+        first = turns[0].model_copy(update={"reasoning": reasoning})
+        (_, source), passages = _read_plan(plan), chosen.passages
         if any(e.passage_id == source.id for turn in turns for e in turn.evidence) and source not in passages:
             passages = (*passages, source)
         return Draft((first, *turns[1:]), passages, unused=tuple(unused))
 
-    async def _choose(self, plan: Plan, others: Others, unused: list[Unused]) -> Rated:
+    async def _choose(self, plan: Plan, others: Others, unused: list[Unused]) -> Candidate:
         """Return the set with the best rating, the first of equals; `unused` gets the reasons of the others.
 
         Raises:
             Rejected: no set is usable; why the last one isn't.
         """
-        usable: list[tuple[Candidate, Meter]] = []
-        rated: list[tuple[Rated, Meter]] = []
+        usable: list[Candidate] = []
+        rated: list[Candidate] = []
         for number in range(self.candidates):
             with metered() as meter:
                 try:
-                    usable.append((await self._write_set(plan, number, others, [each for each, _ in usable]), meter))
+                    usable.append(await self._write_set(plan, number, others, usable, meter))
                 except Rejected as rejected:
                     unused.append(Unused(rejected, meter.cost))
-        for candidate, meter in usable:
-            with metered(meter):
+        for candidate in usable:
+            with metered(candidate.meter):
                 try:
-                    rated.append((await self._rate_set(plan, candidate, others), meter))
+                    rated.append(await self._rate_set(plan, candidate, others))
                 except Rejected as rejected:
                     why = Rejected("score", rejected.reason, rejected.text or candidate.text)
-                    unused.append(Unused(why, meter.cost))
+                    unused.append(Unused(why, candidate.meter.cost))
         if not rated:
             raise unused[-1].why
-        best, _ = max(rated, key=lambda each: each[0].rating)  # of equals the first
-        for each, meter in rated:
+        best = max(rated, key=lambda each: each.rating)  # of equals the first
+        for each in rated:
             if each is not best:
                 reason = f"rated {each.rating:.3g} of {BEST_RATING}, not the best set"
-                unused.append(Unused(Rejected("score", reason, each.candidate.text), meter.cost))
+                unused.append(Unused(Rejected("score", reason, each.text), each.meter.cost))
         return best
 
-    async def _write_set(self, plan: Plan, number: int, others: Others, earlier: Sequence[Candidate]) -> Candidate:
+    async def _write_set(
+        self, plan: Plan, number: int, others: Others, earlier: Sequence[Candidate], meter: Meter
+    ) -> Candidate:
         """Return set number `number` (from 0), the first of three attempts that passes the checks, with its contexts.
 
         Raises:
@@ -203,15 +200,9 @@ class ProgressiveDialog(Program):
                 refused.append(f"{reason}: “{text}”")
                 if len(refused) == ATTEMPTS:
                     raise Rejected("candidates", reason, text)
-        by = f" by {others[name].lm.model}" if name else ""
+        origin = f"Set {number + 1} of {self.candidates}" + (f" by {others[name].lm.model}" if name else "")
         hits, passages = await self._retrieve(plan, asked)
-        return Candidate(
-            asked,
-            reply.plan,
-            f"Set {number + 1} of {self.candidates}{by}",
-            hits,
-            passages,
-        )
+        return Candidate(asked, reply.plan, origin, hits, passages, meter)
 
     async def _retrieve(
         self, plan: Plan, asked: Sequence[Asked]
@@ -239,7 +230,7 @@ class ProgressiveDialog(Program):
             passages = (*passages, *new)
         return tuple(hits), passages
 
-    async def _rate_set(self, plan: Plan, candidate: Candidate, others: Others) -> Rated:
+    async def _rate_set(self, plan: Plan, candidate: Candidate, others: Others) -> Candidate:
         """Return the set with its rating, the mean of all scorers'.
 
         Raises:
@@ -255,20 +246,12 @@ class ProgressiveDialog(Program):
             found = _ranges(number for hit in candidate.hits[place] for number in numbers[hit.passage_id])
             lines.append(f"{place + 1}. {question} (found: sentences {found})")
         replies = []
+        inputs = {"documents": documents, "kind": scenario.outline(), "questions": "\n".join(lines)}
         for name in self.scorers:
             with use_other(others.get(name)):
-                replies.append(
-                    await call(
-                        self.rate,
-                        "score",
-                        "greedy",
-                        1,
-                        documents=documents,
-                        kind=scenario.outline(),
-                        questions="\n".join(lines),
-                    )
-                )
-        return Rated(candidate, fmean(reply.rating for reply in replies), " ".join(r.explanation for r in replies))
+                replies.append(await call(self.rate, "score", "greedy", 1, **inputs))
+        rating, explanation = fmean(reply.rating for reply in replies), " ".join(r.explanation for r in replies)
+        return replace(candidate, rating=rating, explanation=explanation)
 
     async def _refer(self, plan: Plan, candidate: Candidate, place: int) -> Turn:
         """Return the turn at `place` (from 0) with its reference as the answer (appendix A.5).
