@@ -124,9 +124,10 @@ async def draw_best(
             outcome = max(passed, key=lambda each: each.score)
         elif attempt == ATTEMPTS or not faults:
             outcome = drawn[0][0]
-        if count > 1:
-            lost = ((each, cost) for each, cost in drawn if each is not outcome)
-            _unused.get([]).extend(Unused(_why_lost(each, stage), cost, turn) for each, cost in lost)
+        for each, cost in drawn if count > 1 else ():
+            if each is not outcome:
+                why = each if isinstance(each, Rejected) else Rejected(stage, NOT_BEST, each.text)
+                _unused.get([]).append(Unused(why, cost, turn))
         if isinstance(outcome, Rejected):
             raise outcome
         if outcome is not None:
@@ -135,10 +136,6 @@ async def draw_best(
             tell("refused", turn, each.text, each.reason)
         refused += faults
     raise AssertionError("the last attempt has an outcome")
-
-
-def _why_lost(candidate: _Passed[T] | Rejected, stage: str) -> Rejected:
-    return candidate if isinstance(candidate, Rejected) else Rejected(stage, NOT_BEST, candidate.text)
 
 
 def tell_refused(refused: Sequence[Refused]) -> str:
