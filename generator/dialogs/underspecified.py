@@ -219,8 +219,7 @@ class Underspecified(dspy.Module):
 
     async def _answer(self, task: TurnTask, form: Form, question: str, readings: Sequence[Reading]) -> str:
         def find(answer: str) -> str | None:
-            faults = (_FORM_CHECKS[check](answer, readings) for check in form.checks)
-            return find_voice_fault(answer, task.passages) or next(filter(None, faults), None)
+            return find_voice_fault(answer, task.passages) or _find_form_fault(answer, form, readings)
 
         return await self._until_accepted(
             self.reply,
@@ -260,34 +259,23 @@ def _list_used(task: TurnTask) -> set[str]:
     return {span.passage_id for turn in unclear for span in turn.evidence}
 
 
-def _named(answer: str, readings: Sequence[Reading]) -> Iterator[bool]:
-    stems = topic_stems(answer)
-    return (bool(names & stems) for names in list_names(readings))
-
-
-def _asks_back(answer: str, _: Sequence[Reading]) -> str | None:
+def _find_form_fault(answer: str, form: Form, readings: Sequence[Reading]) -> str | None:
+    """Return the reason why an answer isn't of its form, or None."""
     # Without patterns of the dialog's language, whatever asks is taken for a question back.
     known = dialog_language().pattern("asks_back") is not None
     asks = find_request(answer) if known else has_question_mark(answer)
-    return None if asks else "doesn't ask which one is meant"
-
-
-def _names_readings(answer: str, readings: Sequence[Reading]) -> str | None:
-    return None if sum(_named(answer, readings)) >= 2 else "names fewer than two of them"
-
-
-def _names_no_reading(answer: str, readings: Sequence[Reading]) -> str | None:
-    return "names one of them" if any(_named(answer, readings)) else None
-
-
-def _tells_readings(answer: str, readings: Sequence[Reading]) -> str | None:
-    return None if sum(map(bool, _told(answer, readings))) >= 2 else "tells nothing of two of them"
-
-
-def _tells_nothing(answer: str, readings: Sequence[Reading]) -> str | None:
-    # One or two words of a sentence may be how a thing is named where its title doesn't name it.
+    stems, told = topic_stems(answer), list(_told(answer, readings))
+    named = sum(bool(names & stems) for names in list_names(readings))
     numbers = _numbers(answer) & frozenset().union(*(_numbers(reading.sentence) for reading in readings))
-    return "tells what is asked for" if numbers or any(len(of) > 2 for of in _told(answer, readings)) else None
+    met: dict[FormCheck, tuple[bool, str]] = {
+        "asks-back": (bool(asks), "doesn't ask which one is meant"),
+        "names-readings": (named >= 2, "names fewer than two of them"),
+        "names-no-reading": (not named, "names one of them"),
+        "tells-readings": (sum(map(bool, told)) >= 2, "tells nothing of two of them"),
+        # One or two words of a sentence may be how a thing is named where its title doesn't name it.
+        "tells-nothing": (not numbers and all(len(of) <= 2 for of in told), "tells what is asked for"),
+    }
+    return next((fault for is_met, fault in map(met.__getitem__, form.checks) if not is_met), None)
 
 
 def _numbers(text: str) -> frozenset[str]:
@@ -307,12 +295,3 @@ def _told(answer: str, readings: Sequence[Reading]) -> Iterator[frozenset[str]]:
 def _facts(text: str) -> frozenset[str]:
     """Return the stems of a text, and its numbers: of “1.8” both digits are stems."""
     return frozenset(stem for stem in topic_stems(text) if not stem.isdigit()) | _numbers(text)
-
-
-_FORM_CHECKS: dict[FormCheck, Callable[[str, Sequence[Reading]], str | None]] = {
-    "asks-back": _asks_back,
-    "names-readings": _names_readings,
-    "tells-readings": _tells_readings,
-    "tells-nothing": _tells_nothing,
-    "names-no-reading": _names_no_reading,
-}
