@@ -256,7 +256,9 @@ class Answer(dspy.Module):
                 fault = "answers nothing: give an answer, and don't ask back"
             if plain and not fault:
                 refuses = answerability == "unanswerable" != question_type.expected
-                fault = _find_untold_fault(prediction.answer, meant, history, passages, refuses)
+                fault = _tell_sentence(meant, passages) if refuses else find_untold(answer, meant, history, passages)
+                if refuses and not fault:
+                    raise Rejected("answer", UNPLANNED, prediction.answer)
             if fault or unknown or not prediction.consistent:
                 own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)
                 raise Refused("answer", fault or INCONSISTENT, prediction.answer, own)
@@ -280,23 +282,10 @@ class Answer(dspy.Module):
         return turn.model_copy(update={"reasoning": noted}) if plain else turn
 
 
-def _find_untold_fault(
-    answer: str, question: str, history: Sequence[Turn], passages: Sequence[Passage], refuses: bool
-) -> str | None:
-    """Return the reason why an answer can't be used that its model didn't check, as in a chat; or None.
-
-    Args:
-        refuses: it says that it isn't known, where the plan wants an answer.
-
-    Raises:
-        Rejected: it refuses, and no sentence tells of all of the question.
-    """
-    if not refuses:
-        return find_untold(on_one_line(answer), question, history, passages)
+def _tell_sentence(question: str, passages: Sequence[Passage]) -> str | None:
+    """Return what to tell a model that refuses; None if no sentence tells of all of the question."""
     told = find_covering(question, passages) if len(content_of(question)) > 1 else None
-    if not told:
-        raise Rejected("answer", UNPLANNED, answer)
-    return f"says that it isn't known: answer from “{told}”"
+    return f"says that it isn't known: answer from “{told}”" if told else None
 
 
 @cache  # a new signature would need a new schema
