@@ -277,57 +277,35 @@ def _disarm_headings(text: str, headings: Collection[str]) -> str:
 def _describe_outputs(signature: SignatureType) -> str:
     """Return the reply as a JSON form to fill in, which small models need, and a line for each key."""
     fields = signature.output_fields
-    keys = (f'- "{name}" ({_describe_type(field)}): {_desc(field)}' for name, field in fields.items())
+    keys = (f'- "{name}" ({_describe_type(field)[1]}): {_desc(field)}' for name, field in fields.items())
     return "\n".join([_form(fields), *keys])
 
 
 def _form(fields: Mapping[str, FieldInfo]) -> str:
     """Return a JSON object to fill in, without white space, as the reply must be on a server that allows none."""
-    return "{" + ",".join(f'"{name}":{_blank(field)}' for name, field in fields.items()) + "}"
+    return "{" + ",".join(f'"{name}":{_describe_type(field)[0]}' for name, field in fields.items()) + "}"
 
 
-def _blank(field: FieldInfo) -> str:
-    if length := _fixed_length(field):
-        record = _record(field)
-        return "[" + ",".join([_form(record.model_fields) if record else '"…"'] * length) + "]"
-    if field.annotation is bool:
-        return "true"
-    if field.annotation in (int, float):
-        return "0"
-    if field.annotation is str or get_origin(field.annotation) is Literal:
-        return '"…"'
-    return '["…"]' if get_origin(get_args(field.annotation)[0]) is Annotated else "[…]"
-
-
-def _describe_type(field: FieldInfo) -> str:
-    """Return a field's type in words, for models that get no schema."""
+def _describe_type(field: FieldInfo) -> tuple[str, str]:
+    """Return what stands in the form for a field, and its type in words, for models that get no schema."""
     longest = bound_of(field, "max_length")
     if field.annotation is bool:
-        return "true or false"
+        return "true", "true or false"
     if field.annotation in (int, float):
-        return f"whole number from {bound_of(field, 'ge')} to {bound_of(field, 'le')}"
+        return "0", f"whole number from {bound_of(field, 'ge')} to {bound_of(field, 'le')}"
     if field.annotation is str:
-        return f"text, up to {longest} characters" if longest else "text"
-    if length := _fixed_length(field):
-        record = _record(field)
-        parts = (f'"{key}" {_describe_type(part)}' for key, part in record.model_fields.items()) if record else ()
-        return ", each with ".join(filter(None, [f"list of exactly {length}", "; ".join(parts)]))
-    choices = getattr(field.annotation, "__args__", ())
-    if choices and all(isinstance(choice, str) for choice in choices):
-        return " or ".join(f'"{choice}"' for choice in choices)
-    return f"list, up to {longest}" if longest else "list"
-
-
-def _fixed_length(field: FieldInfo) -> int:
-    """Return the length of a list that can have no other: then the form shows each of its parts. Else 0."""
-    longest, shortest = bound_of(field, "max_length"), bound_of(field, "min_length")
-    return longest if get_origin(field.annotation) is list and longest and longest == shortest else 0
-
-
-def _record(field: FieldInfo) -> type[BaseModel] | None:
-    """Return the record that a field lists, if it lists records."""
-    (part,) = get_args(field.annotation)
-    return part if isinstance(part, type) and issubclass(part, BaseModel) else None
+        return '"…"', f"text, up to {longest} characters" if longest else "text"
+    if get_origin(field.annotation) is Literal:
+        return '"…"', " or ".join(f'"{choice}"' for choice in get_args(field.annotation))
+    part = get_args(field.annotation)[0]
+    if longest and longest == bound_of(field, "min_length"):  # the form shows each part of a list of one length
+        described, parts = f"list of exactly {longest}", ['"…"'] * longest
+        if isinstance(part, type) and issubclass(part, BaseModel):
+            keys = (f'"{key}" {_describe_type(each)[1]}' for key, each in part.model_fields.items())
+            described, parts = f"{described}, each with {'; '.join(keys)}", [_form(part.model_fields)] * longest
+        return f"[{','.join(parts)}]", described
+    blank = '["…"]' if get_origin(part) is Annotated else "[…]"
+    return blank, f"list, up to {longest}" if longest else "list"
 
 
 def _chat(texts: list[str]) -> list[dict[str, Any]]:
