@@ -15,7 +15,7 @@ from generator.dialogs.live import tell, tell_found
 from generator.dialogs.program import USUAL, DialogProgram, Options, TurnTask
 from generator.dialogs.query import Rewrite, form_query, search
 from generator.dialogs.referring import refer
-from generator.dialogs.steps import Asked, answering
+from generator.dialogs.steps import Answer, Asked, answering
 from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
 from generator.schema import Passage, QueryForm, Retriever, Split, Turn
@@ -39,7 +39,7 @@ class MultiDocumentDialog(DialogProgram):
         self, repetition: Repetition, retriever: Retriever, k: int, query: QueryForm, options: Options = USUAL
     ) -> None:
         super().__init__(repetition, options)
-        self.rewrite, self.answer = Rewrite(), options.make_answer()
+        self.rewrite, self.answer = Rewrite(), Answer(options.candidates, options.judges, options.reasoning)
         if options.underspecified:
             self.underspecified = Underspecified(repetition, retriever, k)
         self.retriever, self.k, self.query, self.moving = retriever, k, query, options.moving

@@ -19,7 +19,7 @@ from generator.dialogs.live import tell_turn
 from generator.dialogs.plan import Plan
 from generator.dialogs.referring import Leaning
 from generator.dialogs.rewording import Reword
-from generator.dialogs.steps import Answer, Ask, Chat
+from generator.dialogs.steps import Ask, Chat
 from generator.dialogs.unanswered import Unanswered
 from generator.dialogs.users import PLAIN_ASKER, Asker
 from generator.errors import Rejected
@@ -134,10 +134,6 @@ class Options:
     rewording: bool = False
     moving: bool = False
     underspecified: bool = False
-
-    def make_answer(self) -> Answer:
-        """Return the step that answers."""
-        return Answer(self.candidates, self.judges, self.reasoning)
 
 
 USUAL = Options()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.live import tell
 from generator.dialogs.program import USUAL, DialogProgram, Options, TurnTask
-from generator.dialogs.steps import Asked, answering
+from generator.dialogs.steps import Answer, Asked, answering
 from generator.schema import Passage, Turn
 
 
@@ -16,7 +16,7 @@ class SingleDocumentDialog(DialogProgram):
 
     def __init__(self, repetition: Repetition, options: Options = USUAL) -> None:
         super().__init__(repetition, options)
-        self.answer = options.make_answer()
+        self.answer = Answer(options.candidates, options.judges, options.reasoning)
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and the document; see `DialogProgram.turn`."""
