@@ -25,15 +25,20 @@ UNDERSPECIFIED = "underspecified"
 _WEIGHTS = "Weights are relative: they need not sum to 1, and 0 leaves a type out."
 
 
-class Mix(Record):
-    """The settings of `conf/taxonomy/<name>.yaml`."""
+class AnyMix(Record):
+    """The settings of every `conf/taxonomy/<name>.yaml`."""
 
     name: str = Field(description="Name of the mix, in the run folder's name and on the data card.")
     path: Annotated[LocalPath | None, Operational] = Field(
         default=None,
-        description="Folder of your own question types (`*.yaml`), added to ours; a type with the name of one of ours "
-        "replaces it.",
+        description="Folder of your own question types, tasks or scenarios (`*.yaml`), whichever the mix is of, added "
+        "to ours; one with the name of one of ours replaces it.",
     )
+
+
+class Mix(AnyMix):
+    """The settings of a `conf/taxonomy/<name>.yaml` whose dialogs are of question types, turn by turn."""
+
     first: Weights = Field(
         description=f"Weight of each question type among first questions. {_WEIGHTS} `taxonomy.first.direct=2` changes "
         "one weight, `taxonomy.first={direct: 1, comparative: 1}` replaces them all."
@@ -77,15 +82,9 @@ class Mix(Record):
     )
 
 
-class TaskMix(Record):
+class TaskMix(AnyMix):
     """The settings of a `conf/taxonomy/<name>.yaml` whose dialogs are of tasks, each written as a whole."""
 
-    name: str = Field(description="Name of the mix, in the run folder's name and on the data card.")
-    path: Annotated[LocalPath | None, Operational] = Field(
-        default=None,
-        description="Folder of your own tasks (`*.yaml`), added to ours; a task with the name of one of ours replaces "
-        "it.",
-    )
     tasks: Weights = Field(
         description=f"Weight of each task among the dialogs. {_WEIGHTS} `taxonomy.tasks={{CM: 1, TS: 1}}` replaces "
         "them all."
@@ -96,15 +95,9 @@ class TaskMix(Record):
     )
 
 
-class ScenarioMix(Record):
+class ScenarioMix(AnyMix):
     """The settings of a `conf/taxonomy/<name>.yaml` whose dialogs are items of scenarios."""
 
-    name: str = Field(description="Name of the mix, in the run folder's name and on the data card.")
-    path: Annotated[LocalPath | None, Operational] = Field(
-        default=None,
-        description="Folder of your own scenarios (`*.yaml`), added to ours; a scenario with the name of one of ours "
-        "replaces it.",
-    )
     scenarios: Weights = Field(
         description=f"Weight of each scenario among the dialogs. {_WEIGHTS} `taxonomy.scenarios={{news: 1}}` replaces "
         "them all."
