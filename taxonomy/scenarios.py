@@ -8,7 +8,6 @@ import json
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator
-from pydantic_core import PydanticCustomError
 
 from generator.schema import Record
 from taxonomy.item_kind import ItemKind
@@ -46,7 +45,7 @@ class ScenarioTurn(Record):
     @classmethod
     def _check_judge(cls, value: Any, info: Any) -> Any:
         if "reference" in value and info.data.get("reference") == "none":
-            raise PydanticCustomError("reference", "the turn has no reference")
+            raise ValueError("the turn has no reference")
         return value
 
 
@@ -100,14 +99,14 @@ class Scenario(ItemKind):
     def _check_search(cls, value: Any) -> Any:
         for n, turn in enumerate(value, 1):
             if (turn.context == "given") != (turn.search is None):
-                raise PydanticCustomError("search", "turn {n}: search is given if the context is searched", {"n": n})
+                raise ValueError(f"turn {n}: search is given if the context is searched")
         return value
 
     @field_validator("phrasings")
     @classmethod
     def _check_phrasings(cls, value: Any) -> Any:
         if len(value) not in (0, QUESTIONS):
-            raise PydanticCustomError("phrasings", "there are {count}", {"count": len(value)})
+            raise ValueError(f"there are {len(value)}")
         return value
 
     @field_validator("examples")
@@ -115,7 +114,7 @@ class Scenario(ItemKind):
     def _check_queries(cls, value: Any, info: Any) -> Any:
         for n, turn in enumerate(info.data.get("turns", ())):
             if any(bool(example.questions[n].query) != (turn.search == "query") for example in value):
-                raise PydanticCustomError("query", "question {n}: a query if the turn has one", {"n": n + 1})
+                raise ValueError(f"question {n + 1}: a query if the turn has one")
         return value
 
     def outline(self) -> str:

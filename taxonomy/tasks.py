@@ -8,7 +8,6 @@ import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
 
 from generator.schema import Record, Turns
 from taxonomy.item_kind import ItemKind
@@ -63,13 +62,13 @@ class Task(ItemKind):
     def _fits_in(cls, value: Any, info: ValidationInfo) -> Any:
         turns = info.data.get("turns")
         if turns and info.field_name == "judged_from" and value > turns.least:
-            raise PydanticCustomError("turns", "is beyond the shortest dialog, of {least}", {"least": turns.least})
+            raise ValueError(f"is beyond the shortest dialog, of {turns.least}")
         for n, example in enumerate(value if info.field_name == "examples" else (), 1):
             if turns and not turns.least <= (length := len(example.dialog)) <= turns.most:
-                raise PydanticCustomError("turns", "number {n} has {length} turns", {"n": n, "length": length})
+                raise ValueError(f"number {n} has {length} turns")
             for key in ("result", "mistake"):
                 if bool(getattr(example, key)) != bool(info.data.get(key)):
-                    raise PydanticCustomError("keys", "each has a {key} if the task has, else none", {"key": key})
+                    raise ValueError(f"each has a {key} if the task has, else none")
         return value
 
     def prompt(self, turns: int) -> str:

@@ -6,7 +6,6 @@ After Lee et al. 2024, section 2.1 and figures 3 to 9, and Katsis et al. 2025, a
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
 
 from generator.schema import Answerability, Planned, Record
 
@@ -100,7 +99,7 @@ class QuestionType(Record):
     @classmethod
     def _check_count(cls, value: tuple[Text, ...]) -> tuple[Text, ...]:
         if value and not 3 <= len(value) <= 6:
-            raise PydanticCustomError("phrasings", "there are {count}", {"count": len(value)})
+            raise ValueError(f"there are {len(value)}")
         return value
 
     @field_validator("examples", "may_decline", "may_repeat", "turns", "takes_up")
@@ -108,17 +107,17 @@ class QuestionType(Record):
     def _check_stage(cls, value: Any, info: ValidationInfo) -> Any:
         match info.field_name, info.data.get("stage"):
             case "examples", "first" | "any" if value:
-                raise PydanticCustomError("stage", "only a later type has examples")
+                raise ValueError("only a later type has examples")
             case "examples", "later" if not 2 <= len(value) <= 3:
-                raise PydanticCustomError("stage", "a later type has 2 or 3, not {count}", {"count": len(value)})
+                raise ValueError(f"a later type has 2 or 3, not {len(value)}")
             case "may_repeat", "first" | "any" if not value:
-                raise PydanticCustomError("stage", "only a later type can be kept from coming twice in a row")
+                raise ValueError("only a later type can be kept from coming twice in a row")
             case "may_decline", "later" if value:
-                raise PydanticCustomError("stage", "a later type can't decline")
+                raise ValueError("a later type can't decline")
             case "takes_up", "first" if value is not None:
-                raise PydanticCustomError("stage", "a first type has no turn before it")
+                raise ValueError("a first type has no turn before it")
             case "turns", "later" if value is not None:
-                raise PydanticCustomError("stage", "a later type opens no dialog")
+                raise ValueError("a later type opens no dialog")
         return value
 
     def prompt(self) -> str:
