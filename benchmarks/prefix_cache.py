@@ -25,6 +25,7 @@ from generator.corpora.library import Library
 from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
+from generator.dialogs.plan import Plan
 from generator.dialogs.single import SingleDocumentDialog
 from generator.models.gguf import bundled_model
 from generator.models.lm import LanguageModel
@@ -115,7 +116,7 @@ async def record(algorithm: str, cache: Path) -> tuple[list[list[Call]], dict[st
         adapter = Scripted(*script(document))
         passage = library.passage(library.passage_rows(row)[0])
         with dspy.context(lm=LanguageModel(model, model, seed=0), adapter=adapter, disable_history=True):
-            draft = await program.acall(passage, order, "", "train")
+            draft = await program.write(Plan("", 0, "train", tuple(order), passage, "", TURNS), {})
             assert len(draft.turns) == TURNS, draft.skipped or draft.end
             for number, turn in enumerate(draft.turns):
                 await judge.judge(draft.passages, draft.turns[:number], turn)

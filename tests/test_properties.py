@@ -24,7 +24,7 @@ from generator.prompts.sections import Conversation, Documents
 from generator.prompts.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.schema import Dialog, Drop, Passage, Usage
 from judges.llm.correctness import Correctness, CorrectnessJudge
-from tests.support.scripted import Scripted, Shelf, kinds, said
+from tests.support.scripted import Scripted, Shelf, kinds, plan, said
 
 # Seeded, so that every run tries the same examples.
 fair = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
@@ -123,10 +123,10 @@ def test_a_dialog_comes_to_an_end_whatever_the_model_says(
 
     async def made() -> tuple[Draft, list[Any]]:
         if algorithm == "single":
-            draft = await SingleDocumentDialog(repetition).acall(passages[0], types, "", "train")
+            draft = await SingleDocumentDialog(repetition).write(plan(passages[0], types), {})
         else:
             program = MultiDocumentDialog(repetition, Shelf([passages] * 4), 3, "rewrite")
-            draft = await program.acall(passages[0], types, "", "train")
+            draft = await program.write(plan(passages[0], types), {})
         judge = CorrectnessJudge("m")
         return draft, [await judge.judge(draft.passages, draft.turns[: t.turn - 1], t) for t in draft.turns]
 

@@ -59,9 +59,9 @@ class MultiDocumentDialog(DialogProgram):
         tell("refused", turn.turn, turn.query, "rests on passages of earlier answers")
         for place in (turn.turn, turn.turn - 1):
             # Odd places go back to what was found, perhaps for a topic left.
-            if place % 2 and task.asker.switch is not None:
+            if place % 2 and task.plan.switch is not None:
                 continue
-            other = await self.later_focus(task.passages, task.history, place, task.split)
+            other = await self.later_focus(task.passages, task.history, place, task.plan.split)
             if other in ("", task.focus):
                 continue
             with suppress(Rejected):
@@ -73,7 +73,7 @@ class MultiDocumentDialog(DialogProgram):
 
     async def begin(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return what `turn` does, from one focus; `Rejected` if it isn't worth keeping."""
-        source, history, question_type = task.source, task.history, task.question_type
+        source, history, question_type = task.plan.source, task.history, task.question_type
         if isinstance(question_type, Target) and question_type.form and (history or isinstance(source, Passage)):
             return await self.underspecified.acall(task, question_type.form)
         if question_type.resolves:
@@ -90,7 +90,7 @@ class MultiDocumentDialog(DialogProgram):
             question = refer(alone, task.documents, history, question_type, self.repetition)
         typed = task.asker.type_out(question, task.number)
         search_query = alone if question != alone else await self.form_query(task, typed)
-        hits, new = await search(self.retriever, search_query, self.k, task.split, task.passages)  # lines 3 and 10
+        hits, new = await search(self.retriever, search_query, self.k, task.plan.split, task.passages)  # lines 3 and 10
         passages = (*task.passages, *new)  # lines 4, 11 to 15
         tell("question", task.number, typed, question_type.name)
         tell_found(task.number, hits, passages)

@@ -21,7 +21,7 @@ from generator.dialogs.referring import Leaning
 from generator.dialogs.rewording import Reword
 from generator.dialogs.steps import Ask, Chat
 from generator.dialogs.unanswered import Unanswered
-from generator.dialogs.users import PLAIN_ASKER, Asker
+from generator.dialogs.users import Asker
 from generator.errors import Rejected
 from generator.prompts.adapter import PREAMBLE
 from generator.prompts.calls import Others
@@ -57,23 +57,21 @@ class TurnTask:
     """Hold what the next turn of a dialog is written from.
 
     Attributes:
-        source: the document that the first question is asked of, or the first question itself.
+        plan: the dialog's.
+        asker: who asks.
         history: the turns before it.
         passages: what the dialog has so far.
         question_type: the type of its question, as this user asks it.
         focus: what its question is to touch on; empty leaves that to the model.
-        split: the split whose documents are searched.
-        asker: who asks.
         refers: its question may say “it” for what the last turn named.
     """
 
-    source: Passage | str
+    plan: Plan
+    asker: Asker
     history: tuple[Turn, ...]
     passages: tuple[Passage, ...]
     question_type: QuestionType
     focus: str
-    split: Split
-    asker: Asker
     refers: bool = False
 
     @property
@@ -156,49 +154,35 @@ class DialogProgram(Program):
             self.chat = Chat()
 
     async def write(self, plan: Plan, others: Others) -> Draft:
-        asker = Asker(plan.user, plan.seed, others.get("user.lm"), plan.switch, plan.new_focus)
         with collect_unused() as unused:
-            draft: Draft = await self.acall(plan.source, plan.question_types, plan.focus, plan.split, asker)
+            draft = await self._write_turns(plan, Asker(plan.user, plan.seed, others.get("user.lm")))
         return replace(draft, unused=tuple(unused))
 
-    async def aforward(
-        self,
-        source: Passage | str,
-        question_types: Sequence[QuestionType],
-        focus: str,
-        split: Split,
-        asker: Asker = PLAIN_ASKER,
-    ) -> Draft:
-        """Return a dialog of one turn for each of `question_types`, without those that weren't worth keeping.
-
-        Args:
-            source: the document that the first question is asked of, or the first question itself.
-            focus: what the first question is to touch on.
-            split: the split whose documents are searched.
-            asker: who asks.
-        """
+    async def _write_turns(self, plan: Plan, asker: Asker) -> Draft:
+        """Return a dialog of one turn for each type of its plan, without those that weren't worth keeping."""
+        focus = plan.focus
         settled = 0  # passages of a topic that was left
-        leaning = Leaning(question_types, ahead=not self.reasoning)
+        leaning = Leaning(plan.question_types, ahead=not self.reasoning)
         history: tuple[Turn, ...] = ()  # line 1 of both algorithms
         passages: tuple[Passage, ...] = ()
         before = history, passages  # without the last turn
         skipped: tuple[tuple[int, Rejected], ...] = ()
-        for place, each in enumerate(question_types):  # line 2 of both, line 8 of Algorithm 2
+        for place, each in enumerate(plan.question_types):  # line 2 of both, line 8 of Algorithm 2
             question_type, start = asker.adapt(each, place), (history, passages)
             try:
                 if history and question_type.is_conversational:
                     turn = await self.chat.acall(history, question_type, asker)
                 else:
-                    if history and place == asker.switch:
-                        focus = asker.new_focus
+                    if history and place == plan.switch:
+                        focus = plan.new_focus
                     elif history:
-                        focus = await self.later_focus(passages[settled:], history, place, split)
+                        focus = await self.later_focus(passages[settled:], history, place, plan.split)
                     known = len(passages)
                     refers = leaning.is_due(question_type, place)
-                    task = TurnTask(source, history, passages, question_type, focus, split, asker, refers)
+                    task = TurnTask(plan, asker, history, passages, question_type, focus, refers)
                     turn, passages = await self.turn(task)
                     leaning.settle(turn, place)
-                    if place == asker.switch:
+                    if place == plan.switch:
                         settled = known
                 tell_turn(turn)
                 before = start

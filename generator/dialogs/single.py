@@ -20,8 +20,8 @@ class SingleDocumentDialog(DialogProgram):
 
     async def turn(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return the next turn, and the document; see `DialogProgram.turn`."""
-        assert isinstance(task.source, Passage)  # `algorithm.first_questions` is a setting of Algorithm 2
-        question_type, passages = task.question_type, (task.source,)
+        assert isinstance(task.plan.source, Passage)  # `algorithm.first_questions` is a setting of Algorithm 2
+        question_type, passages = task.question_type, (task.plan.source,)
         question = await self.ask(replace(task, passages=passages))  # line 3
         typed = task.asker.type_out(question, task.number)
         tell("question", task.number, typed, question_type.name)

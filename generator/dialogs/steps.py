@@ -24,7 +24,7 @@ from generator.dialogs.checks.requests import find_covering
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
-from generator.dialogs.users import PLAIN_ASKER, Asker
+from generator.dialogs.users import Asker
 from generator.errors import Rejected
 from generator.prompts.adapter import TEXT
 from generator.prompts.calls import call
@@ -167,7 +167,7 @@ class Chat(dspy.Module):
         self.remark = dspy.Predict(Remark)
         self.courtesy = dspy.Predict(Courtesy)
 
-    async def aforward(self, history: Sequence[Turn], question_type: QuestionType, asker: Asker = PLAIN_ASKER) -> Turn:
+    async def aforward(self, history: Sequence[Turn], question_type: QuestionType, asker: Asker) -> Turn:
         """Return the finished turn. Nothing is retrieved for it.
 
         Raises:

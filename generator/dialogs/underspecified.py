@@ -159,15 +159,15 @@ class Underspecified(dspy.Module):
 
     async def _search_readings(self, task: TurnTask) -> list[Reading]:
         """Return readings near what a first question is to touch on, or near the last answer."""
-        source, document, near = task.source, None, task.focus
+        source, split, document, near = task.plan.source, task.plan.split, None, task.focus
         if task.history:
             last = task.history[-1]
             near = f"{last.retrieval_query or last.query} {last.answer}"
         elif isinstance(source, Passage):
             document, near = source.document_id, f"{source.title} {task.focus or source.text[:300]}"
-        found = [scored.passage for scored in await self.retriever.search(near, _WIDER * self.k, task.split)]
+        found = [scored.passage for scored in await self.retriever.search(near, _WIDER * self.k, split)]
         if document:
-            found += [s.passage for s in await self.retriever.search(near, self.k, task.split, document)]
+            found += [s.passage for s in await self.retriever.search(near, self.k, split, document)]
         used = _list_used(task)
         candidates = {passage.id: passage for passage in (*found, *task.passages) if passage.id not in used}
         passages, spoken = list(candidates.values()), _list_spoken(task)
@@ -196,7 +196,7 @@ class Underspecified(dspy.Module):
             question = on_one_line(prediction.question)
             check_language(question)
             stems = topic_stems(question)
-            hits, new = await search(self.retriever, question, self.k, task.split, task.passages)
+            hits, new = await search(self.retriever, question, self.k, task.plan.split, task.passages)
             by_id = {passage.id: passage for passage in (*task.passages, *new)}
             ids = {hit.passage_id: None for hit in hits if hit.passage_id not in used}
             first = [name for name in (reading.passage.id for reading in readings) if name in ids]

@@ -29,15 +29,11 @@ class Asker:
     Attributes:
         seed: the dialog's, from which slips come.
         model: the model that asks; None: the one that answers.
-        switch: the place of the turn, from 0, that leaves the topic for good; None: none does.
-        new_focus: what the question of that turn is to touch on.
     """
 
     user: User = PLAIN
     seed: int = 0
     model: Model | None = None
-    switch: int | None = None
-    new_focus: str = ""
 
     def speaking(self) -> AbstractContextManager[None]:
         """Return a context in which modules call the user's model."""
@@ -60,9 +56,6 @@ class Asker:
             # “İ” in small letters is an “i” and a dot of its own, which nobody types.
             text = _LAST_MARK.sub("", text.lower().replace("i\u0307", "i").replace("¿", ""))
         return text
-
-
-PLAIN_ASKER = Asker()
 
 
 def localise(question_type: QuestionType) -> QuestionType:

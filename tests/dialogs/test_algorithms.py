@@ -9,11 +9,11 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.users import PLAIN_ASKER
+from generator.dialogs.users import Asker
 from generator.prompts.sections import Documents
 from generator.schema import Algorithm, Passage, QueryForm, Split
 from taxonomy import QuestionType
-from tests.support.scripted import Entry, Scripted, Shelf, context, dialog_of, kinds, piece, spoken, task
+from tests.support.scripted import Entry, Scripted, Shelf, context, dialog_of, kinds, piece, plan, spoken, task
 
 QUESTIONS = [
     "When did the harbour open?",
@@ -62,8 +62,7 @@ def generate(
         if algorithm == "single"
         else MultiDocumentDialog(Repetition(0.8), shelf or Shelf(FOUND), 3, query)
     )
-    draft: Draft = model.run(lambda: program.acall(HARBOUR, types, "Ask of gulls.", split))
-    return draft
+    return model.run(lambda: program.write(plan(HARBOUR, types, "Ask of gulls.", split=split), {}))
 
 
 @both
@@ -89,7 +88,7 @@ def test_prompts_hold_the_documents_and_the_turns_before(algorithm: Algorithm) -
         assert context(ask) == f"{documents(*before[turn])}\n\n{so_far(turn)}"
         assert context(answer) == f"{documents(*after[turn])}\n\n{so_far(turn)}"
         assert QUESTIONS[turn] not in ask and f":\n{QUESTIONS[turn]}\n" in task(answer)
-        assert PLAIN_ASKER.adapt(TYPES[turn], turn).prompt() in task(ask)
+        assert Asker().adapt(TYPES[turn], turn).prompt() in task(ask)
         assert not any(kind.definition in answer for kind in TYPES)
     assert not any("DRAFT" in call.prompt for call in model.calls)
 
@@ -225,8 +224,8 @@ def test_dialogs_share_a_program_without_mixing() -> None:
     program = MultiDocumentDialog(Repetition(0.8), Shelf(FOUND), 3, "last_turn")
     before = repr(program.dump_state())
     first, second = Scripted(ask=ASK, answer=ANSWER), Scripted(ask=ASK[1:], answer=ANSWER)
-    first.run(lambda: program.acall(HARBOUR, TYPES[:2], "", "train"))
-    draft = second.run(lambda: program.acall(A, TYPES[:2], "", "train"))
+    first.run(lambda: program.write(plan(HARBOUR, TYPES[:2]), {}))
+    draft = second.run(lambda: program.write(plan(A, TYPES[:2]), {}))
     assert QUESTIONS[0] not in second.prompts("answer")[1]
     assert [turn.query for turn in draft.turns] == QUESTIONS[1:3]
     assert repr(program.dump_state()) == before
@@ -238,7 +237,7 @@ def test_a_turn_that_tells_has_a_task_of_its_own() -> None:
     program = SingleDocumentDialog(Repetition(0.8))
     step = program.tell_next.predict
     step.signature = step.signature.with_instructions("Tell it as a ferryman.")
-    draft = model.run(lambda: program.acall(HARBOUR, kinds("direct", "non-question"), "", "train"))
+    draft = model.run(lambda: program.write(plan(HARBOUR, kinds("direct", "non-question")), {}))
     assert spoken(draft)[1][0] == told["question"]
     _, first, second = model.prompts("ask")
     assert "Tell it as a ferryman." in first and "asks a question, in place of telling something" in second

@@ -15,7 +15,7 @@ from generator.dialogs.program import Draft, Options
 from generator.dialogs.referring import put_pronoun
 from generator.schema import QueryForm
 from taxonomy import Target, read_facets
-from tests.support.scripted import KINDS, Entry, Scripted, Shelf, piece
+from tests.support.scripted import KINDS, Entry, Scripted, Shelf, piece, plan
 
 A, B, C, D = (piece(name) for name in ("pier", "quay", "mole", "dock"))
 LINKS = read_facets("multi_turn")
@@ -40,7 +40,7 @@ def write(
     shelf = Shelf([[A], [B], [C], [D]])
     options = Options(planned=True, reasoning=not answers)
     program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, options)
-    draft: Draft = model.run(lambda: program.acall(A, wanted, "", "train"))
+    draft = model.run(lambda: program.write(plan(A, wanted), {}))
     return draft, model, [searched for searched, _, _ in shelf.asked]
 
 

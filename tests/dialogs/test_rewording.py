@@ -6,7 +6,7 @@ from dspy import lm15
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.program import Options
 from generator.dialogs.single import SingleDocumentDialog
-from tests.support.scripted import Entry, Scripted, kinds, piece
+from tests.support.scripted import Entry, Scripted, kinds, piece, plan
 
 FERRY = piece("ferry", "The Lindau ferry runs since 1963. A return ticket costs 15 euros, and dogs travel free.")
 ASKED = "What does a return ticket of the Lindau ferry cost since 1963?"
@@ -22,7 +22,7 @@ def ask(question: str, *replies: Entry, kind: str = "direct") -> tuple[str, Scri
     )
     program = SingleDocumentDialog(Repetition(0.8), Options(rewording=True))
     types = kinds("direct", kind) if later else kinds(kind)
-    draft = model.run(lambda: program.acall(FERRY, types, "", "train"))
+    draft = model.run(lambda: program.write(plan(FERRY, types), {}))
     return draft.turns[-1].query, model
 
 

@@ -8,6 +8,7 @@ import pytest
 from generator.dialogs.checks.questions import LIKE_THE_AGENT, LIKE_THE_PROMPT, OF_THE_AGENT
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.steps import NO_EVIDENCE, UNKNOWN, UNPLANNED, Answer, Ask, Asked, Chat
+from generator.dialogs.users import Asker
 from generator.errors import Rejected
 from generator.prompts.signatures import REJECTED, FirstQuestion, NextQuestion
 from generator.schema import Evidence, Hit, Turn
@@ -160,18 +161,18 @@ def test_a_first_question_whose_draft_is_inconsistent_is_rejected() -> None:
 
 def test_remarks_that_ask_something_are_refused() -> None:
     model = Scripted(ask=[{"question": text} for text in ("Why?", "…", "Thanks!")])
-    turn: Turn = model.run(lambda: Chat().acall(SAID, KINDS["direct"]))
+    turn: Turn = model.run(lambda: Chat().acall(SAID, KINDS["direct"], Asker()))
     assert (turn.query, turn.answerability) == ("Thanks!", "conversational")
     assert "asks something, or says nothing" in (again := model.prompts("ask")[2]) and "Why?" not in again
     assert [call.profile for call in model.of("ask")] == ["greedy", "sampled", "sampled"]
     with pytest.raises(Rejected, match="asks something"):
-        Scripted(ask=[{"question": "Why?"}] * 3).run(lambda: Chat().acall(SAID, KINDS["direct"]))
+        Scripted(ask=[{"question": "Why?"}] * 3).run(lambda: Chat().acall(SAID, KINDS["direct"], Asker()))
 
 
 def test_a_remark_without_a_reply_is_no_turn() -> None:
     with pytest.raises(Rejected, match="empty answer") as caught:
         Scripted(ask=[{"question": "Thanks!"}], answer=[{"answer": " "}]).run(
-            lambda: Chat().acall(SAID, KINDS["direct"])
+            lambda: Chat().acall(SAID, KINDS["direct"], Asker())
         )
     assert (caught.value.stage, caught.value.text) == ("answer", "User: Thanks!\nAgent: ")
 

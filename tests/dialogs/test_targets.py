@@ -13,7 +13,7 @@ from taxonomy import Target, read_facets
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.runs import Site, replying
 from tests.support.runs import turn as number_of
-from tests.support.scripted import KINDS, Scripted, Shelf, piece, task
+from tests.support.scripted import KINDS, Scripted, Shelf, piece, plan, task
 
 LINKS, AIMS = read_facets("multi_turn"), read_facets("answerability")
 
@@ -31,8 +31,7 @@ def multi(
     model: Scripted, shelf: Shelf, wanted: Sequence[Target], moving: bool = False, query: QueryForm = "last_turn"
 ) -> Draft:
     program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, Options(planned=True, moving=moving))
-    draft: Draft = model.run(lambda: program.acall(A, wanted, "", "train"))
-    return draft
+    return model.run(lambda: program.write(plan(A, wanted), {}))
 
 
 def asks(*questions: str) -> list[dict[str, object]]:

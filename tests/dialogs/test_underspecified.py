@@ -13,13 +13,12 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
 from generator.dialogs.readings import find_readings, own_stems
-from generator.dialogs.users import Asker
 from generator.prompts.signatures import REJECTED
 from generator.schema import Passage
 from taxonomy import QuestionType, Target, User, read_facets
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.runs import Site, replying
-from tests.support.scripted import KINDS, Scripted, Shelf, piece, task
+from tests.support.scripted import KINDS, Scripted, Shelf, piece, plan, task
 
 AIM = read_facets("answerability")["underspecified"]
 FORMS = {form.name: form for form in AIM.forms}
@@ -46,8 +45,7 @@ def write(
     program = MultiDocumentDialog(
         Repetition(0.8), shelf, 2, "last_turn", Options(planned=True, underspecified=True, moving=moving)
     )
-    draft: Draft = model.run(lambda: program.acall(source, wanted, "season tickets", "train"))
-    return draft
+    return model.run(lambda: program.write(plan(source, wanted, "season tickets"), {}))
 
 
 def shelf(*later: Sequence[Passage]) -> Shelf:
@@ -234,8 +232,8 @@ def test_an_underspecified_question_is_typed_as_the_user_types() -> None:
     program = MultiDocumentDialog(
         Repetition(0.8), shelf([POOL]), 2, "last_turn", Options(planned=True, underspecified=True)
     )
-    who = Asker(User(name="u", typing=("lower-case",)))
-    draft: Draft = model.run(lambda: program.acall(FERRY, [unclear()], "season tickets", "train", who))
+    who = User(name="u", typing=("lower-case",))
+    draft = model.run(lambda: program.write(plan(FERRY, [unclear()], "season tickets", user=who), {}))
     (turn,) = draft.turns
     assert (turn.query, turn.clean_query) == (QUESTION["question"].lower().rstrip("?"), QUESTION["question"])
 
@@ -356,7 +354,7 @@ def test_who_resolves_says_no_pronoun_for_what_is_meant() -> None:
     program = MultiDocumentDialog(
         Repetition(0.8), shelf([POOL]), 2, "rewrite", Options(planned=True, underspecified=True, rewording=True)
     )
-    draft: Draft = model.run(lambda: program.acall(FERRY, [unclear(), resolving()], "season tickets", "train"))
+    draft = model.run(lambda: program.write(plan(FERRY, [unclear(), resolving()], "season tickets"), {}))
     assert draft.turns[1].query == "I lost mine near the pool."
 
 

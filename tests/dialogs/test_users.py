@@ -10,9 +10,9 @@ from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Options
 from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.users import Asker, make_slips
-from taxonomy import QuestionType, Target, User, read_users
+from taxonomy import PLAIN, QuestionType, Target, User, read_users
 from taxonomy.users import Typing
-from tests.support.scripted import Entry, Scripted, Shelf, kinds, piece, spoken, task
+from tests.support.scripted import Entry, Scripted, Shelf, kinds, piece, plan, spoken, task
 
 HARBOUR, MUSEUM = piece("harbour"), piece("museum")
 USERS = read_users()
@@ -70,7 +70,7 @@ def test_retrieval_and_answer_see_what_was_typed_and_checks_what_was_meant() -> 
     shelf = Shelf([[HARBOUR], [MUSEUM]])
     program = MultiDocumentDialog(Repetition(0.8), shelf, 3, "last_turn")
     who = asker("typos", "lower-case")
-    draft = model.run(lambda: program.acall(HARBOUR, kinds("direct", "follow-up"), "", "train", who))
+    draft = model.run(lambda: program.write(plan(HARBOUR, TYPES, user=who.user, seed=who.seed), {}))
     assert [turn.clean_query for turn in draft.turns] == [asked[0], asked[2]], "a repetition is found behind slips"
     typed = [turn.query for turn in draft.turns]
     assert typed[0] not in (asked[0], asked[0].lower()) and not typed[0].endswith("?")
@@ -83,19 +83,19 @@ def test_a_question_copied_with_its_slips_is_a_repetition() -> None:
     first, who = "When did the harbour open its doors?", asker("typos", "lower-case")
     copied = who.type_out(first, 1)
     model = Scripted(ask=[{"question": text} for text in (first, copied, "Who built its pier?")])
-    draft = model.run(lambda: SingleDocumentDialog(Repetition(0.8)).acall(HARBOUR, TYPES, "", "train", who))
+    asking = plan(HARBOUR, TYPES, user=who.user, seed=who.seed)
+    draft = model.run(lambda: SingleDocumentDialog(Repetition(0.8)).write(asking, {}))
     assert copied != first.lower() and [turn.meant for turn in draft.turns] == [first, "Who built its pier?"]
 
 
 def test_the_user_stands_in_the_task_of_questions_alone() -> None:
-    def prompts(who: Asker) -> list[str]:
+    def prompts(who: User) -> list[str]:
         model = Scripted(ask=[{"question": "When is the harbour open?"}, {"question": "Who pays?"}])
         program = SingleDocumentDialog(Repetition(0.8))
-        assert len(spoken(model.run(lambda: program.acall(HARBOUR, TYPES, "", "train", who)))) == 2
+        assert len(spoken(model.run(lambda: program.write(plan(HARBOUR, TYPES, user=who), {})))) == 2
         return [call.prompt for call in model.calls]
 
-    expert = Asker(USERS["expert"])
-    for plain, own in zip(prompts(Asker()), prompts(expert), strict=True):
+    for plain, own in zip(prompts(PLAIN), prompts(USERS["expert"]), strict=True):
         assert own.partition("\n<task>\n")[0] == plain.partition("\n<task>\n")[0], "the cached prefix stays as it is"
         assert (USERS["expert"].who in task(own)) == ("kind of question" in task(own)) == (own != plain)
 
@@ -128,8 +128,9 @@ def test_a_user_leaves_the_topic_at_the_planned_turn(algorithm: str) -> None:
         )
     )
     first, later = kinds("direct", "follow-up")
-    who = Asker(switch=1, new_focus="Museum: It shows ships.")
-    draft = model.run(lambda: program.acall(HARBOUR, (first, leaving(first), later), "Of gulls.", "train", who))
+    types = (first, leaving(first), later)
+    leaves = plan(HARBOUR, types, "Of gulls.", switch=1, new_focus="Museum: It shows ships.")
+    draft = model.run(lambda: program.write(leaves, {}))
     assert [question for question, _ in spoken(draft)] == asked
     own = [task(prompt) for prompt in model.prompts("ask")]
     assert ["It shows ships." in each for each in own] == [False, True, False]
@@ -148,7 +149,7 @@ def test_after_a_new_topic_questions_start_from_its_passages() -> None:
     shelf = Shelf([[HARBOUR, piece("pier")], [MUSEUM, piece("ships")], [], [MUSEUM]])
     program = MultiDocumentDialog(Repetition(0.8), shelf, 3, "last_turn", Options(moving=True, switching=True))
     first, later = kinds("direct", "follow-up")
-    who = Asker(switch=1, new_focus="Museum: It shows ships.")
-    model.run(lambda: program.acall(HARBOUR, (first, leaving(first), later), "", "train", who))
+    leaves = plan(HARBOUR, (first, leaving(first), later), switch=1, new_focus="Museum: It shows ships.")
+    model.run(lambda: program.write(leaves, {}))
     assert "The ships opened in May." in task(model.prompts("ask")[2])
     assert "The pier opened in May." not in task(model.prompts("ask")[2])

@@ -11,7 +11,6 @@ import pytest
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
-from generator.dialogs.program import Draft
 from generator.dialogs.single import SingleDocumentDialog
 from generator.errors import Rejected
 from generator.prompts.adapter import PREAMBLE, collect_tasks
@@ -21,7 +20,7 @@ from generator.prompts.sections import Conversation, Documents
 from generator.prompts.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.schema import Passage, Turn
 from judges.llm.correctness import Correctness, CorrectnessJudge
-from tests.support.scripted import Scripted, Shelf, dialog_of, kinds, piece, said, task
+from tests.support.scripted import Scripted, Shelf, dialog_of, kinds, piece, plan, said, task
 
 OURS = (FirstQuestion, NextQuestion, GroundedAnswer, StandaloneQuery, Correctness)
 TRAM, BUS = piece("tram", "The tram is green. It runs at night."), piece("bus", "The bus is red.")
@@ -270,7 +269,7 @@ def dialog_of_three_turns(retriever: Shelf | None = None) -> Scripted:
     model.tasks = collect_tasks(program) | {"correctness": judge.predictors()[0].signature}
 
     async def generate() -> None:
-        draft: Draft = await program.acall(TRAM, kinds("direct", "follow-up", "correction"), "", "train")
+        draft = await program.write(plan(TRAM, kinds("direct", "follow-up", "correction")), {})
         dialog = dialog_of(draft, program.algorithm)
         assert len(dialog.turns) == 3
         for turn in dialog.turns:

@@ -1,7 +1,7 @@
 """A model inside the test process: a `Client` and `Journal` that replies by a script and records every request.
 
     model = Scripted(ask=[{"question": "When does it open?"}], answer=[{"consistent": False}])
-    draft = model.run(lambda: program.acall(...))
+    draft = model.run(lambda: program.write(...))
     model.prompts("answer")
 
 The nth call of a stage gets the nth entry of that stage's script, and after the script a default reply that fills the
@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft
 from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Profile, Sampling
 from generator.prompts.adapter import SharedPrefixAdapter
@@ -159,6 +160,12 @@ def said(*pairs: tuple[str, str]) -> tuple[Turn, ...]:
 def kinds(*names: str) -> tuple[QuestionType, ...]:
     """Return built-in question types by name."""
     return tuple(KINDS[name] for name in names)
+
+
+def plan(source: Passage | str, types: Sequence[QuestionType], focus: str = "", **more: Any) -> Plan:
+    """Return the plan of a dialog with one turn for each type."""
+    usual: dict[str, Any] = {"dialog_id": "dialog", "seed": 0, "split": "train", "turns": len(types)}
+    return Plan(source=source, question_types=tuple(types), focus=focus, **(usual | more))
 
 
 def spoken(draft: Draft) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from generator.schema import Passage
 from taxonomy import QuestionType
 from tests.support.openai_server import Body, OpenAIServer, fill, prompt
 from tests.support.runs import Site
-from tests.support.scripted import KINDS, Scripted, Shelf, piece, task
+from tests.support.scripted import KINDS, Scripted, Shelf, piece, plan, task
 
 POOL = piece("pool", "The pool opened in 1931 beside the mill. Children under six swim free. A locker costs one crown.")
 REPLIES = {
@@ -234,8 +234,7 @@ def test_to_decline_is_said_in_other_languages(code: str, text: str, declines: b
 
 def write(model: Scripted, kind: QuestionType, found: Sequence[Passage] = (POOL,)) -> Draft:
     program = MultiDocumentDialog(Repetition(0.8), Shelf([found]), 2, "last_turn", Options(replies=True))
-    draft: Draft = model.run(lambda: program.acall(POOL, [kind], "", "train"))
-    return draft
+    return model.run(lambda: program.write(plan(POOL, [kind]), {}))
 
 
 def test_a_wrong_reply_is_asked_again_and_the_kind_tells_how() -> None:
@@ -272,7 +271,7 @@ def test_a_reply_speaks_as_answers_do(wrong: str) -> None:
         answer=[{"answer": wrong}, {"answer": right}],
     )
     program = SingleDocumentDialog(Repetition(0.8), Options(replies=True))
-    draft: Draft = model.run(lambda: program.acall(POOL, [KINDS["modality-limited"]], "", "train"))
+    draft = model.run(lambda: program.write(plan(POOL, [KINDS["modality-limited"]]), {}))
     assert [turn.answer for turn in draft.turns] == [right]
 
 
@@ -282,7 +281,7 @@ def test_algorithm_1_replies_too() -> None:
         ask=[{"question": "Show me a picture of the pool.", "consistent": True}], answer=[{"answer": right}]
     )
     program = SingleDocumentDialog(Repetition(0.8), Options(replies=True))
-    draft: Draft = model.run(lambda: program.acall(POOL, [KINDS["modality-limited"]], "", "train"))
+    draft = model.run(lambda: program.write(plan(POOL, [KINDS["modality-limited"]]), {}))
     assert [turn.answer for turn in draft.turns] == [right]
 
 
