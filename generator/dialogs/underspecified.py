@@ -118,8 +118,13 @@ class Underspecified(dspy.Module):
         readings = found[: form.readings]
         typed = task.asker.type_out(question, task.number)
         passages = (*task.passages, *new)
+
+        def find(answer: str) -> str | None:
+            return find_voice_fault(answer, passages) or _find_form_fault(answer, form, readings)
+
+        asked = {"question": typed, "readings": _list(readings), "form": form.prompt()}
         with answering(typed):
-            answer = await self._answer(replace(task, passages=passages), form, typed, readings)
+            answer = await self._until_accepted(self.reply, "answer", replace(task, passages=passages), find, **asked)
         turn = Asked(typed, question, question, hits).make_turn(
             task.question_type,
             task.number,
@@ -189,7 +194,7 @@ class Underspecified(dspy.Module):
                 task.number,
                 documents=task.documents,
                 dialog=task.dialog,
-                readings="\n".join(f"- {reading.text}" for reading in readings),
+                readings=_list(readings),
                 shared=spell(shared, readings[0].text),
                 rejected=tell_refused(attempt.refused),
             )
@@ -217,20 +222,6 @@ class Underspecified(dspy.Module):
 
         return await draw_best(1, "ask", task.number, draw)
 
-    async def _answer(self, task: TurnTask, form: Form, question: str, readings: Sequence[Reading]) -> str:
-        def find(answer: str) -> str | None:
-            return find_voice_fault(answer, task.passages) or _find_form_fault(answer, form, readings)
-
-        return await self._until_accepted(
-            self.reply,
-            "answer",
-            task,
-            find,
-            question=question,
-            readings="\n".join(f"- {reading.text}" for reading in readings),
-            form=form.prompt(),
-        )
-
     async def _until_accepted(
         self, predict: dspy.Predict, stage: str, task: TurnTask, find: Callable[[str], str | None], **more: object
     ) -> str:
@@ -246,6 +237,10 @@ class Underspecified(dspy.Module):
             return text
 
         return await draw_best(1, stage, task.number, draw)
+
+
+def _list(readings: Sequence[Reading]) -> str:
+    return "\n".join(f"- {reading.text}" for reading in readings)
 
 
 def _list_spoken(task: TurnTask) -> frozenset[str]:
