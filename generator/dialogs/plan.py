@@ -10,7 +10,7 @@ import re
 import sys
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class Planner:
     """
 
     library: Library
-    validation: InitVar[np.ndarray]
+    validation: np.ndarray
     taxonomy: Taxonomy
     turns: Turns
     seed: int
@@ -105,15 +105,15 @@ class Planner:
     users: Sequence[Share[User]] = ()
     searches: bool = False
 
-    def __post_init__(self, validation: np.ndarray) -> None:
+    def __post_init__(self) -> None:
         order = np.random.default_rng(self.seed).permutation(len(self.library))
         if copies := self.library.copies:  # dialogs of a text and of its copy would be much the same
             order = order[~np.isin(order, [row for row, _ in copies])]
         if self.taxonomy.tasks:  # of a large corpus, the order takes memory
-            self.tasks, self.order, self.held_out = TaskDraw(self.taxonomy, self.seed), order, validation
+            self.tasks, self.order = TaskDraw(self.taxonomy, self.seed), order
         self.rows: dict[Split, np.ndarray] = {
-            "train": order[~validation[order]],
-            "validation": order[validation[order]],
+            "train": order[~self.validation[order]],
+            "validation": order[self.validation[order]],
         }
 
     @property
@@ -176,7 +176,7 @@ class Planner:
         return Plan(
             dialog_id=self._dialog_id(index, document.id),
             seed=draw.getrandbits(31),
-            split="validation" if self.held_out[row] else "train",
+            split="validation" if self.validation[row] else "train",
             question_types=(),
             source=self._cut_window(document, (start, end)),
             focus=document.text[start:end],
