@@ -38,8 +38,7 @@ def use_model(lm: dspy.LM, adapter: dspy.Adapter, trace: list[Any] | None = None
     Args:
         trace: gets predictor, inputs and reply of each call, for an optimiser; None: nothing is kept.
     """
-    context: AbstractContextManager[None] = dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=trace)
-    return context
+    return dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=trace)
 
 
 def use_other(model: Model | None) -> AbstractContextManager[None]:
