@@ -82,7 +82,10 @@ class WholeDialogProgram(Program):
             kept, fault = self._find_fault(task, written, turns, documents.passages)
             turns = turns[:kept]
             if self.choose and not task.mistake:
-                turns = await _cover(self.choose, turns, documents)
+                covered: tuple[Turn, ...] = ()
+                for turn in turns:
+                    covered = (*covered, await choose_evidence(self.choose, documents, covered, turn))
+                turns = covered
             if turns and (not self.grounded or any(evidence[:kept]) or any(turn.evidence for turn in turns)):
                 return Draft(turns, documents.passages, end=Rejected("write", *fault) if fault else None)
             raise Refused("write", *(fault or ("rests on no sentence of the documents", "")))
@@ -104,14 +107,6 @@ class WholeDialogProgram(Program):
             if fault is not None:
                 return (length - 1 if task.open_ended else 0), fault
         return len(turns), None
-
-
-async def _cover(choose: dspy.Predict, turns: Sequence[Turn], documents: Documents) -> tuple[Turn, ...]:
-    """Return the turns with evidence that covers their answers, where there is any."""
-    covered: list[Turn] = []
-    for turn in turns:
-        covered.append(await choose_evidence(choose, documents, covered, turn))
-    return tuple(covered)
 
 
 def _make_turns(task: Task, plan: str, written: Written, evidence: Sequence[tuple[Evidence, ...]]) -> tuple[Turn, ...]:
