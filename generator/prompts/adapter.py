@@ -160,7 +160,9 @@ class SharedPrefixAdapter(dspy.Adapter):
         without = f", without {left_out}" if left_out else ""
         if name in INSTRUCTED_LAST or signature.instructions != task.instructions:
             return signature.instructions, f"Reply with the JSON object of “{name}”{without}."
-        return _remind(name, task), f"Reply with its JSON object{without}."
+        # Without the first sentence of the instructions, small models do the task worse.
+        reminder = f"{task.instructions.partition('.')[0]}, as under “{name}”."
+        return reminder, f"Reply with its JSON object{without}."
 
     def _find_task(self, signature: SignatureType) -> str | None:
         """Return the name of the task that has these fields, which an optimiser of instructions leaves as they are.
@@ -240,11 +242,6 @@ def _describe_task(name: str, signature: SignatureType) -> str:
     """Return a task's description for the rules."""
     outputs = _describe_outputs(signature)
     return outputs if name in INSTRUCTED_LAST else f"{signature.instructions}\n{outputs}"
-
-
-def _remind(name: str, signature: SignatureType) -> str:
-    """Return the first sentence of the instructions; without it, small models do the task worse."""
-    return f"{signature.instructions.partition('.')[0]}, as under “{name}”."
 
 
 def _is_plain(signature: SignatureType) -> bool:
