@@ -9,7 +9,7 @@ GENITIVE = re.compile(r"(?:['’]s|(?<=s)['’])$")
 ARTICLES = {"a", "an", "the"}
 _WORD = re.compile(r"[\w-]+(?:['’]\w+|(?<=s)['’](?!\w))?")
 _ENDING = re.compile(rf"{GENITIVE.pattern}|(?<=[sde])n['’]t$")
-_BE, _HAVE = {"is", "are", "was", "were"}, {"has", "have", "had"}
+_BE, HAVE = {"is", "are", "was", "were"}, {"has", "have", "had"}
 _ADVERBS = set("not ever also still really actually usually normally first".split())
 _QUANTIFIERS = {"each", "every", "some", "any"}
 _VERBS = {"be", "do", "have", "happen", "last", "mean"}  # that carry no content
@@ -87,7 +87,7 @@ class Words:
         before, begun, capital = self.spoken[first - 1], self.said[first][0], self.is_capital(first)
         if not re.search(r"[\w,’'] $", self.text[: self.said[first].start()]) or before in _NOT_BEFORE:
             return False
-        if before in ("be", "been", "being") or (before in _HAVE and begun in ("a", "an")):  # “had a cold”
+        if before in ("be", "been", "being") or (before in HAVE and begun in ("a", "an")):  # “had a cold”
             return False
         # “Bank of China”, “Kermit the Frog”, “Dancing with the Stars”
         of, joined = before == "of", before in self.leads
@@ -114,8 +114,8 @@ class Words:
             return True
         if before in _BE:
             return self._precedes_predicate(first, last) and (not follows or self._is_alone(first, last, told))
-        if before in self.auxiliary - _HAVE or (before in _HAVE and follows and self.tells[last]):
-            base = before not in _HAVE
+        if before in self.auxiliary - HAVE or (before in HAVE and follows and self.tells[last]):
+            base = before not in HAVE
             is_noun = base and re.search(r"[^su]s$", follows)  # “the comic series”
             return not is_noun and self._precedes_verb(last, base) and self._is_alone(first, last, told)
         if before in self.clause and follows not in self.auxiliary:  # “if the pump fails”
@@ -181,7 +181,7 @@ class Words:
                 continue
             before = told.spoken[max(0, start - 1 - (told.spoken[start - 1] in ARTICLES))] if start else ""
             follows = told.word(end)
-            if before in told.auxiliary - _BE - _HAVE:  # “What does the display show?” has the verb
+            if before in told.auxiliary - _BE - HAVE:  # “What does the display show?” has the verb
                 if follows in _VERBS:
                     return True
             elif follows and follows == self.word(last) and not several:

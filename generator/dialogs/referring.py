@@ -11,12 +11,11 @@ from generator.common.language import IN_ENGLISH, dialog_language, languages
 from generator.dialogs.checks.later_turns import content_of, leans, refers_back
 from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
-from generator.dialogs.phrases import ARTICLES, GENITIVE, Words, find_named, spoken
+from generator.dialogs.phrases import ARTICLES, GENITIVE, HAVE, Words, find_named, spoken
 from generator.prompts.sections import Documents
 from generator.schema import Turn
 from taxonomy import QuestionType, Target
 
-_HAVE = {"has", "have", "had"}
 # Before “of” and what is no owner.
 _PART = set("most all some many much any none half part parts because instead outside".split())
 # Not behind what has a verb: “Does the form list names of …”.
@@ -113,7 +112,7 @@ def put_pronoun(question: str, start: int, end: int, told: str) -> str:
         if is_name or follows == "at":
             return question
     auxiliary, prepositions = Words(question).auxiliary, language.listed("preposition")
-    if follows in _HAVE:
+    if follows in HAVE:
         is_subject = any(language.matches("participle", word) for word in goes_on)
     else:
         is_subject = follows in auxiliary or (follows not in prepositions and not auxiliary.isdisjoint(goes_on))
