@@ -176,7 +176,7 @@ class QuestionType(Record):
     @property
     def is_conversational(self) -> bool:
         """True if it asks for nothing."""
-        return False
+        return self.expected == "conversational"
 
     @property
     def may_leave_topic(self) -> bool:
@@ -275,10 +275,6 @@ class Target(QuestionType):
     @property
     def stands_alone(self) -> bool:
         return bool(self.standalone)
-
-    @property
-    def is_conversational(self) -> bool:
-        return self.aim is not None and self.aim.name == "conversational"
 
     @property
     def may_leave_topic(self) -> bool:
