@@ -227,7 +227,6 @@ class DialogProgram(Program):
             else:
                 ask = self.ask_new if question_type.stands_alone else self.ask_next
             question: str = await ask.acall(task.documents, task.history, question_type, task.focus, user)
-            if self.reword is None:
-                return question
-            said: str = await self.reword.acall(question, task.documents, task.history, question_type)
-            return said
+            if self.reword:
+                question = await self.reword.acall(question, task.documents, task.history, question_type)
+            return question
