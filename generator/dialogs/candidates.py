@@ -67,6 +67,11 @@ class Attempt(NamedTuple):
     refused: Sequence[Refused]
     last: bool
 
+    @property
+    def rejected(self) -> str:
+        """Why those were refused, for the next prompt, and not what they said: small models copy that."""
+        return "\n".join(dict.fromkeys(f"{r.reason}: {r.details}" if r.details else r.reason for r in self.refused))
+
 
 @dataclass(frozen=True)
 class _Passed(Generic[T]):
@@ -136,11 +141,6 @@ async def draw_best(
             tell("refused", turn, each.text, each.reason)
         refused += faults
     raise AssertionError("the last attempt has an outcome")
-
-
-def tell_refused(refused: Sequence[Refused]) -> str:
-    """Return why candidates were refused, for the next prompt, and not what they said: small models copy that."""
-    return "\n".join(dict.fromkeys(f"{r.reason}: {r.details}" if r.details else r.reason for r in refused))
 
 
 def rate_question(question: str, documents: Documents, history: Sequence[Turn], focus: str) -> float:

@@ -13,7 +13,7 @@ import dspy
 from pydantic import Field
 
 from generator.common.scripts import has_question_mark, has_words
-from generator.dialogs.candidates import Attempt, Refused, draw_best, rate_answer, rate_question, tell_refused
+from generator.dialogs.candidates import Attempt, Refused, draw_best, rate_answer, rate_question
 from generator.dialogs.checks.answerability import measure_answerability
 from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.checks.asks_back import asks_alone
@@ -103,7 +103,7 @@ class Ask(dspy.Module):
                 len(history) + 1,
                 signature=_with_min_length(signature, least),
                 kind=question_type.brief() if plain else shown.prompt(),
-                rejected="" if plain else tell_refused(attempt.refused),
+                rejected="" if plain else attempt.rejected,
                 focus=focus,
                 user=user,
                 **inputs,
@@ -176,8 +176,8 @@ class Chat(dspy.Module):
         dialog, number = Conversation(turns=tuple(history)), len(history) + 1
 
         async def draw(attempt: Attempt) -> str:
-            rejected = tell_refused(attempt.refused)
-            said = await call(self.remark, "ask", attempt.profile, number, dialog=dialog, rejected=rejected)
+            inputs = {"dialog": dialog, "rejected": attempt.rejected}
+            said = await call(self.remark, "ask", attempt.profile, number, **inputs)
             remark = on_one_line(said.question)
             check_language(remark)
             if not has_words(remark) or has_question_mark(remark):
@@ -242,8 +242,7 @@ class Answer(dspy.Module):
         plain = TEXT in self.predict.signature.output_fields
 
         async def draw(attempt: Attempt) -> Turn:
-            rejected = tell_refused(attempt.refused)
-            reply = await call(self.predict, "answer", attempt.profile, number, rejected=rejected, **inputs)
+            reply = await call(self.predict, "answer", attempt.profile, number, rejected=attempt.rejected, **inputs)
             prediction = dspy.Prediction(answer=reply.text, **_UNSAID) if plain else reply
             answer = on_one_line(prediction.answer)
             check_language(answer)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import dspy
 
-from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
+from generator.dialogs.candidates import Attempt, Refused, draw_best
 from generator.dialogs.checks.answers import find_voice_fault
 from generator.dialogs.checks.requests import find_reply_fault
 from generator.dialogs.language_checks import check_language
@@ -60,7 +60,7 @@ class Unanswered(dspy.Module):
                 documents=documents,
                 dialog=Conversation(turns=tuple(history)),
                 question=asked.query,
-                rejected=tell_refused(attempt.refused),
+                rejected=attempt.rejected,
                 manner="\n".join(f"- {quote_unknown(step)}" for step in manner.steps),
             )
             check_language(prediction.answer)

@@ -14,7 +14,7 @@ import dspy
 from generator.common.language import dialog_language
 from generator.common.scripts import has_question_mark
 from generator.common.support import read_terms
-from generator.dialogs.candidates import Attempt, Refused, draw_best, tell_refused
+from generator.dialogs.candidates import Attempt, Refused, draw_best
 from generator.dialogs.checks.answers import find_voice_fault
 from generator.dialogs.checks.asks_back import find_request
 from generator.dialogs.checks.questions import (
@@ -196,7 +196,7 @@ class Underspecified(dspy.Module):
                 dialog=task.dialog,
                 readings=_list(readings),
                 shared=spell(shared, readings[0].text),
-                rejected=tell_refused(attempt.refused),
+                rejected=attempt.rejected,
             )
             question = on_one_line(prediction.question)
             check_language(question)
@@ -228,7 +228,7 @@ class Underspecified(dspy.Module):
         """Return the first of three texts in which `find` finds no fault; raise `Rejected` if all have one."""
 
         async def draw(attempt: Attempt) -> str:
-            inputs = {"documents": task.documents, "dialog": task.dialog, "rejected": tell_refused(attempt.refused)}
+            inputs = {"documents": task.documents, "dialog": task.dialog, "rejected": attempt.rejected}
             prediction = await call(predict, stage, attempt.profile, task.number, **inputs, **more)
             text = on_one_line(prediction.answer if stage == "answer" else prediction.question)
             check_language(text)
