@@ -8,6 +8,8 @@ from typing import Literal
 from generator.common.context import bind
 from generator.schema import Hit, Passage, Record, Turn
 
+Kind = Literal["question", "found", "answer", "verdict", "refused", "end"]
+
 
 class Step(Record):
     """An event of a dialog.
@@ -21,7 +23,7 @@ class Step(Record):
 
     dialog: str
     turn: int
-    kind: Literal["question", "found", "answer", "verdict", "refused", "end"]
+    kind: Kind
     text: str
     label: str = ""
 
@@ -40,7 +42,7 @@ def following(dialog: str) -> AbstractContextManager[object]:
     return bind(_dialog, dialog)
 
 
-def tell(kind: Literal["question", "verdict", "refused", "end"], turn: int, text: str, label: str = "") -> None:
+def tell(kind: Kind, turn: int, text: str, label: str = "") -> None:
     """Tell of a step of this context's dialog."""
     if watcher := _watcher.get():
         watcher(Step(dialog=_dialog.get(), turn=turn, kind=kind, text=text, label=label))
@@ -48,15 +50,12 @@ def tell(kind: Literal["question", "verdict", "refused", "end"], turn: int, text
 
 def tell_found(turn: int, hits: Sequence[Hit], passages: Sequence[Passage]) -> None:
     """Tell what was found for a turn's question: the titles of the hits, best first."""
-    if watcher := _watcher.get():
-        titles = {passage.id: passage.title or passage.document_id for passage in passages}
-        named = (f"{titles.get(hit.passage_id, hit.passage_id)}{'' if hit.new else ' (again)'}" for hit in hits)
-        watcher(Step(dialog=_dialog.get(), turn=turn, kind="found", text=", ".join(dict.fromkeys(named))))
+    titles = {passage.id: passage.title or passage.document_id for passage in passages}
+    named = (f"{titles[hit.passage_id]}{'' if hit.new else ' (again)'}" for hit in hits)
+    tell("found", turn, ", ".join(dict.fromkeys(named)))
 
 
 def tell_turn(turn: Turn) -> None:
     """Tell of a finished turn; what was told of it before may come again."""
-    if watcher := _watcher.get():
-        told = (("question", turn.query, turn.question_type), ("answer", turn.answer, turn.answerability))
-        for kind, text, label in told:
-            watcher(Step(dialog=_dialog.get(), turn=turn.turn, kind=kind, text=text, label=label))
+    tell("question", turn.turn, turn.query, turn.question_type)
+    tell("answer", turn.turn, turn.answer, turn.answerability)
