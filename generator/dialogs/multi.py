@@ -108,12 +108,11 @@ class MultiDocumentDialog(DialogProgram):
 
         In another language than the documents', every question is, into theirs.
         """
-        rewritten, translate = question, languages().differ
-        if self.query == "rewrite" and (translate or (task.history and not task.question_type.stands_alone)):
-            rewritten = await self.rewrite.acall(task.documents, task.history, question)
-        if translate and self.query == "rewrite":
-            return rewritten
-        return form_query(self.query, task.history, question, rewritten)
+        if self.query != "rewrite":
+            return form_query(self.query, task.history, question, question)
+        if languages().differ or (task.history and not task.question_type.stands_alone):
+            return await self.rewrite.acall(task.documents, task.history, question)
+        return question
 
     async def later_focus(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:
         """Return the beginning of a passage that no answer rests on yet, if conversations are to move on."""
