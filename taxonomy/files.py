@@ -20,7 +20,7 @@ from taxonomy.users import User
 
 OURS = Path(__file__).parent
 Dimension = Literal["multi_turn", "answerability"]
-N = TypeVar("N", QuestionType, Task, Scenario, User, Criteria)
+N = TypeVar("N", QuestionType, Facet, Task, Scenario, User, Criteria)
 
 
 def read_types(path: Path | None = None) -> dict[str, QuestionType]:
@@ -62,9 +62,7 @@ def read_criteria(name: str = "lee2024") -> Criteria:
 
 def read_facets(dimension: Dimension) -> dict[str, Facet]:
     """Return the values of a dimension by name."""
-    files = sorted((OURS / dimension).glob("*.yaml"))
-    facets = (Facet.model_validate(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files)
-    return {facet.name: facet for facet in facets}
+    return _read_folder(OURS / dimension, Facet, "value", dimension)
 
 
 def _read_all(ours: str, path: Path | None, model: type[N], noun: str, setting: str) -> dict[str, N]:
