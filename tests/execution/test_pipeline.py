@@ -146,10 +146,17 @@ def test_plans_are_started_by_the_share_accepted_so_far(tmp_path: Path) -> None:
 
     dedup = Deduplicator(near_duplicates().model_copy(update={"between_dialogs": False}))
     with Store(tmp_path, {}) as store:
-        pipeline = Pipeline(
-            results=results, dedup=dedup, keep="pairs", store=store, dialogs=20, on_progress=lambda _: None
+        asyncio.run(
+            run_pipeline(
+                results=results,
+                dedup=dedup,
+                keep="pairs",
+                store=store,
+                dialogs=20,
+                on_progress=lambda _: None,
+                stop=asyncio.Event(),
+            )
         )
-        asyncio.run(pipeline.run(asyncio.Event()))
     assert most == [20, 40, 38]
 
 
