@@ -56,7 +56,6 @@ PatternName = Literal[
     "concession",  # a clause before a claim, whose first group is kept
     "clause",  # what parts clauses
     "unknown_claim",  # of an answer, what says that it isn't known
-    "says_unknown",
     "declines",
     "doubts_sense",
     "corrects",

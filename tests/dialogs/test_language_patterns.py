@@ -162,20 +162,20 @@ def test_an_instruction_asks_nothing_back(code: str, instruction: str, back: str
 @pytest.mark.parametrize("code", sorted(known_codes()))
 def test_an_answer_that_begins_as_prompts_demand_says_that_it_is_not_known(code: str) -> None:
     language = load_language(code)
-    if language.unknown and language.pattern("says_unknown"):
-        assert language.matches("says_unknown", language.unknown)
+    with use_languages(both(code)):
+        assert has_refusal(language.unknown) or not language.pattern("refusal")
 
 
 def test_french_elides_what_is_not_known() -> None:
-    french = load_language("fr")
-    for unknown in (
-        "Je n'ai pas d'informations.",
-        "Je ne dispose pas d’informations sur ce point.",
-        "Il n'y a pas d'information à ce sujet.",
-        "Je ne connais pas l'indication exacte.",
-    ):
-        assert french.matches("says_unknown", unknown), unknown
-    assert not french.matches("says_unknown", "Le musée n'ouvre pas le lundi.")
+    with use_languages(both("fr")):
+        for unknown in (
+            "Je n'ai pas d'informations.",
+            "Je ne dispose pas d’informations sur ce point.",
+            "Il n'y a pas d'information à ce sujet.",
+            "Je ne connais pas l'indication exacte.",
+        ):
+            assert has_refusal(unknown), unknown
+        assert not has_refusal("Le musée n'ouvre pas le lundi.")
 
 
 def test_texts_in_many_languages_or_none_have_no_language() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from generator.common.language import PatternName, cached_by_language, dialog_language, languages
 from generator.common.passages import sentences
+from generator.common.refusals import has_refusal
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.checks.asks_back import find_request
@@ -136,6 +137,11 @@ def _bare_words(message: str, _: Sequence[Passage]) -> str | None:
     return "is one word, in place of two to five" if dialog_language().spaced and len(message.split()) < 2 else None
 
 
+def _says_unknown(reply: str, _: Sequence[Passage]) -> str | None:
+    says = dialog_language().pattern("refusal") is None or has_refusal(reply)
+    return None if says else "doesn't say that it isn't known"
+
+
 def _doubts_sense(reply: str, _: Sequence[Passage]) -> str | None:
     doubts = _matches("doubts_sense", reply) is not False or find_request(reply)
     return None if doubts else "takes the question as if it made sense"
@@ -178,7 +184,7 @@ _REQUEST_CHECKS: dict[QuestionCheck, Check] = {
     "bare-words": _bare_words,
 }
 _REPLY_CHECKS: dict[ReplyCheck, Check] = {
-    "says-unknown": _wants("says_unknown", "doesn't say that it isn't known"),
+    "says-unknown": _says_unknown,
     "declines": _wants("declines", "doesn't decline"),
     "doubts-sense": _doubts_sense,
     "corrects": _corrects,
