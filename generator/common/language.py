@@ -65,6 +65,8 @@ PatternName = Literal[
     "announcement",  # announces or offers an answer
     "open_question",  # can't be answered by a part of itself
     "asks_number",
+    "asks_duration",
+    "duration",
     "asks_year",
     "year",
     "date",  # with a year that counts nothing

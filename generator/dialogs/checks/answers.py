@@ -174,6 +174,10 @@ def _find_missing(answer: str, question: str, passages: Sequence[Passage]) -> st
     language = dialog_language()
     if language.matches("asks_number", question) and not _gives_number(answer):
         return "give the number"
+    if language.matches("asks_duration", question) and not (
+        language.matches("duration", answer) or _gives_number(answer)
+    ):
+        return "say how long"
     if language.matches("asks_year", question) and not language.matches("year", answer):
         return "give the year"
     if language.matches("asks_reason", question) and not _gives_reason(answer, question, passages):

@@ -149,6 +149,7 @@ def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -
         ("A survey of 2005–06 tells of the tram's drivers, and in May 2010 it was held again.", "How many ride it?"),
         ("The harbour has 24 berths, half of them new.", "What year did the harbour open?"),
         ("The harbour lies on the northern coast, near the old market.", "Why did the harbour grow?"),
+        ("The tram leaves from the harbour and goes to the old market.", "And how long does the ride take?"),
         ("Both stop at the harbour.", "What's the difference between the tram and the bus?"),
         ("Both stop at the harbour. Both are green.", "What's the difference between the tram and the bus?"),
         ("I hope this helps! If you have more questions, feel free to ask.", WHAT),
@@ -191,6 +192,12 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("I don't know when it opened; it has 24 berths.", "What year did it open?"),
         ("A crown a day, or a cup of tea.", "How much is it?"),
         ("A pinch.", "How much salt do I need?"),
+        ("It's included in the ticket.", "How much is a locker?"),
+        ("Just under two hours.", "How long does the ride take?"),
+        ("Until the end of the season.", "How long is a ticket valid?"),
+        ("From May to October.", "How long is the harbour open?"),
+        ("It closed in 2005.", "How long was the tram in use?"),
+        ("I don't know.", "How long does the ride take?"),
         ("I can tell you about the tram, but not about parking.", "How is the parking?"),
         ("Anything else I can help you with?", "Thanks, that's all."),
         ("In May.", "When did it open?"),
@@ -231,6 +238,37 @@ def test_a_reason_of_the_documents_needs_no_because(answer: str, gives: bool) ->
     jetty = piece("jetty", "Jetties of wood are renewed each year, since salt water rots wood. The old one was green.")
     found = find_answer_fault(answer, "Why are the jetties renewed so often?", [], (jetty,))
     assert (found is None) is gives
+
+
+@pytest.mark.parametrize(
+    ("code", "question", "wrong", "right"),
+    [
+        ("de", "Wie viele Linien halten dort?", "Die Bahn fährt durch ein Tal.", "Nur eine."),
+        ("de", "Und wie viel kostet das?", "Die Karte gibt es am Schalter.", "Für Kinder ist es frei."),
+        ("de", "Wie lange dauert die Fahrt?", "Die Fähre fährt zur Insel.", "Bis zum Abend."),
+        ("de", "In welchem Jahr begann der Bau?", "Er hat 24 Plätze.", "In den 70er Jahren."),
+        ("de", "Warum wuchs der Hafen?", "Der Hafen liegt am Markt.", "Er diente dem Handel."),
+        ("de", "Was ist der Unterschied zwischen Bus und Bahn?", "Beide halten hier.", "Die Bahn ist grün."),
+        ("fr", "Combien de lignes y passent ?", "Le tram traverse la vallée.", "Une seule."),
+        ("fr", "Combien de temps dure le trajet ?", "Le bac va à l'île.", "Jusqu'au soir."),
+        ("fr", "En quelle année fut-il ouvert ?", "Il a 24 places.", "Dans les années vingt."),
+        ("fr", "Pourquoi le port a-t-il grandi ?", "Le port est près du marché.", "Pour servir le marché."),
+        ("fr", "Quelle est la différence entre le bus et le tram ?", "Les deux vont au port.", "Le bus coûte moins."),
+        ("es", "¿Cuántas líneas paran allí?", "El tranvía recorre el valle.", "Solo una."),
+        ("es", "¿Cuánto dura el viaje?", "El barco va a la isla.", "Hasta la noche."),
+        ("es", "¿En qué año se abrió?", "Tiene 24 plazas.", "En los años veinte."),
+        ("es", "¿Por qué creció el puerto?", "El puerto está junto al mercado.", "Para servir al mercado."),
+        ("es", "¿Cuál es la diferencia entre el bus y el tranvía?", "Ambos paran allí.", "El bus es verde."),
+    ],
+)  # fmt: skip
+def test_other_languages_want_a_number_a_year_a_reason_or_a_difference_too(
+    code: str, question: str, wrong: str, right: str
+) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert (find_answer_fault(wrong, question, ()) or "").startswith("answers nothing")
+        for answer in (right, language.unknown):
+            assert find_answer_fault(answer, question, ()) is None
 
 
 def test_an_empty_answer_is_refused() -> None:
