@@ -75,11 +75,20 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
             stems = topic_stems(sentence)
             if len(stems - named) >= _FEWEST:
                 # Of “9.4” both digits are stems, and “9.9” is another number.
-                numbers = {term.key for term in read_terms(sentence) if term.kind == "number"}
-                names = {stem for stem in named if not stem.isdigit()} | numbers
+                names = {stem for stem in named if not stem.isdigit()} | _find_numbers(sentence)
                 kept = {"title": title, "stems": stems | title, "plain": stems - named, "names": names}
                 found.append(Reading(passage=passage, start=start, end=end, around=around, **kept))
     return found
+
+
+def _find_numbers(sentence: str) -> set[str]:
+    """Return the keys of the numbers of a sentence; in letters (五百) as it spells them, without 一, as in 一般."""
+    language, terms = dialog_language(), [term for term in read_terms(sentence) if term.kind == "number"]
+    if language.spaced or not language.numbers:
+        return {term.key for term in terms}
+    spelt = re.findall(f"[{''.join(language.numbers)}千万]+", sentence)
+    digits = {term.key for term in terms if term.text not in language.numbers}
+    return digits.union(number for number in spelt if language.numbers.get(number) != "1")
 
 
 def _find_names(sentence: str) -> list[str]:

@@ -143,6 +143,20 @@ def test_readings_are_found_in_any_script(code: str, told: str) -> None:
     assert [reading.passage.document_id for reading in readings] == ["北门", "港口"]
 
 
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [("ja", "一般の利用者は白黒印刷に{}円を支払います。"), ("zh", "一般读者打印黑白页面每页收费{}元。")],
+)
+@pytest.mark.parametrize(("prices", "found"), [(("10", "12"), 2), (("五百", "三百"), 2), (("五百", "五百"), 0)])
+def test_a_letter_that_is_part_of_a_number_or_a_word_is_no_number(
+    code: str, told: str, prices: tuple[str, str], found: int
+) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        pieces = [piece(name, told.format(price)) for name, price in zip(("北门", "港口"), prices, strict=True)]
+        assert len(find_readings(pieces, 3)) == found
+
+
 def test_a_language_without_patterns_for_asking_back_takes_a_question_for_it() -> None:
     russian, told = load_language("ru"), "Утерянный сезонный билет заменяют в кассе за {} крон."
     ferry, pool = (piece(name, told.format(price)) for name, price in (("паром", 12), ("бассейн", 9)))
