@@ -28,7 +28,7 @@ from generator.prompts.calls import Others
 from generator.prompts.sections import Conversation, Documents
 from generator.prompts.signatures import FirstQuestion, NewQuestion, NextQuestion, NextStatement
 from generator.schema import Algorithm, Judge, Passage, Split, Turn
-from taxonomy import QuestionType
+from taxonomy import UNDERSPECIFIED, QuestionType
 
 UNRESOLVED = "is not resolved: the turn after it was skipped"
 
@@ -168,6 +168,9 @@ class DialogProgram(Program):
         before = history, passages  # without the last turn
         skipped: tuple[tuple[int, Rejected], ...] = ()
         for place, each in enumerate(plan.question_types):  # line 2 of both, line 8 of Algorithm 2
+            lost = plan.question_types[place - 1]
+            if each.resolves and UNDERSPECIFIED not in (history[-1].answerability, lost.name):
+                each = lost.model_copy(update={"form": None, "aim": None})  # nothing is unclear: it was skipped
             question_type, start = asker.adapt(each, place), (history, passages)
             try:
                 if history and question_type.is_conversational:
@@ -192,13 +195,13 @@ class DialogProgram(Program):
                 if not history or rejected.stage in ("context", SLIP):
                     return Draft(history, passages, skipped, rejected)
                 skipped = (*skipped, (len(history) + 1, rejected))
-                if question_type.resolves and history[-1].answerability == "underspecified":
+                if question_type.resolves and history[-1].answerability == UNDERSPECIFIED:
                     # Nobody would reply to what the agent asked back.
-                    lost, (history, passages) = history[-1], before
-                    unresolved = Rejected("ask", UNRESOLVED, f"User: {lost.query}\nAgent: {lost.answer}")
+                    unclear, (history, passages) = history[-1], before
+                    text = f"User: {unclear.query}\nAgent: {unclear.answer}"
                     if not history:
                         return Draft(end=rejected)
-                    skipped = (*skipped, (lost.turn, unresolved))
+                    skipped = (*skipped, (unclear.turn, Rejected("ask", UNRESOLVED, text)))
         return Draft(history, passages, skipped)
 
     @abstractmethod

@@ -372,13 +372,15 @@ def test_who_resolves_says_no_pronoun_for_what_is_meant() -> None:
     assert draft.turns[1].query == "I lost mine near the pool."
 
 
-def test_without_the_turn_before_there_is_nothing_to_resolve() -> None:
+def test_without_the_turn_before_an_ordinary_question_is_asked_in_place_of_resolving_it() -> None:
     plain = Target(**dict(KINDS["factoid"]))
-    model = Scripted(ask=[{"question": "How many decks has it?", "consistent": True}], answer=[{"consistent": True}])
-    draft = write(model, Shelf([[FERRY]]), [plain, resolving()])
-    assert [rejected.reason for _, rejected in draft.skipped] == [
-        "nothing to resolve: the underspecified turn before was skipped"
-    ]
+    asked = [{"question": text, "consistent": True} for text in ("Who built its wheel?", "What does the mill grind?")]
+    model = Scripted(ask=asked, answer=[{"consistent": True}] * 2)
+    draft = write(model, Shelf([[MILL], [MILL], [], [MILL]]), [plain, unclear(), resolving()], MILL)
+    assert [rejected.reason for _, rejected in draft.skipped] == ["no second reading: no other document tells the like"]
+    assert [turn.query for turn in draft.turns] == [each["question"] for each in asked]
+    last = draft.turns[1].planned
+    assert last and (last.question_type, last.answerability) == ("factoid", "answerable")
 
 
 def test_a_question_that_nobody_resolves_is_taken_back() -> None:
