@@ -192,9 +192,9 @@ class DialogProgram(Program):
                 history = (*history, turn)  # line 5 of Algorithm 1, lines 6 and 17 of Algorithm 2
             except Rejected as rejected:
                 # Without a first turn there is no dialog, a prompt that is too long only grows, and a slip is a drop.
-                if not history or rejected.stage in ("context", SLIP):
-                    return Draft(history, passages, skipped, rejected)
-                skipped = (*skipped, (len(history) + 1, rejected))
+                end = rejected if not history or rejected.stage in ("context", SLIP) else None
+                if end is None:
+                    skipped = (*skipped, (len(history) + 1, rejected))
                 if question_type.resolves and history[-1].answerability == UNDERSPECIFIED:
                     # Nobody would reply to what the agent asked back.
                     unclear, (history, passages) = history[-1], before
@@ -202,6 +202,8 @@ class DialogProgram(Program):
                     if not history:
                         return Draft(end=rejected)
                     skipped = (*skipped, (unclear.turn, Rejected("ask", UNRESOLVED, text)))
+                if end is not None:
+                    return Draft(history, passages, skipped, end)
         return Draft(history, passages, skipped)
 
     @abstractmethod

@@ -13,6 +13,9 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
 from generator.dialogs.readings import find_readings, own_stems
+from generator.dialogs.underspecified import Underspecified
+from generator.dialogs.users import Asker
+from generator.errors import Rejected
 from generator.prompts.signatures import REJECTED
 from generator.schema import Passage
 from taxonomy import QuestionType, Target, User, read_facets
@@ -381,6 +384,22 @@ def test_without_the_turn_before_an_ordinary_question_is_asked_in_place_of_resol
     assert [turn.query for turn in draft.turns] == [each["question"] for each in asked]
     last = draft.turns[1].planned
     assert last and (last.question_type, last.answerability) == ("factoid", "answerable")
+
+
+def test_a_dialog_whose_prompt_is_full_ends_before_a_question_that_nobody_resolves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def resolve(*_: object) -> str:
+        raise Rejected("context", "the prompt is too long")
+
+    monkeypatch.setattr(Underspecified, "resolve", resolve)
+    asked = {"question": "When does the mill grind rye?", "consistent": True}
+    model = Scripted(ask=[asked, QUESTION], answer=[{"consistent": True}, {"answer": HEDGES}])
+    wanted = [Target(**dict(KINDS["factoid"])), unclear(), resolving()]
+    draft = write(model, Shelf([[MILL], [FERRY, POOL], [FERRY, POOL]]), wanted, MILL)
+    assert draft.end and draft.end.stage == "context"
+    assert [turn.query for turn in draft.turns] == [asked["question"]]
+    assert [why.reason for _, why in draft.skipped] == ["is not resolved: the turn after it was skipped"]
 
 
 def test_a_question_that_nobody_resolves_is_taken_back() -> None:
