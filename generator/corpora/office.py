@@ -7,9 +7,11 @@ model.
 import io
 import re
 from collections.abc import Iterator, Sequence
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from generator.common.console import count_noun
 from generator.corpora.base import FormatError
 from generator.corpora.formats import (
     FORMATS,
@@ -22,7 +24,7 @@ from generator.corpora.formats import (
     take_heading,
 )
 from generator.corpora.lines import join_pages
-from generator.corpora.office_parts import as_shown
+from generator.corpora.office_parts import as_shown, count_unknown_values
 from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, spread_cells
 from generator.errors import CorpusError, describe
 
@@ -67,16 +69,17 @@ def office_formats() -> dict[str, Reader]:
     return {**FORMATS, **office, **pages, ".epub": partial(read_book, read=_read_with_rows), ".pdf": _pdf}
 
 
-def _office(suffix: str, data: bytes) -> tuple[str, str]:
+def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
     import kreuzberg
 
     if not data:
         raise FormatError("the file is empty")
     if data.startswith(_CONTAINER) and _ENCRYPTED in data:
         raise FormatError(LOCKED)
+    shown = as_shown(data) if suffix in (".docx", ".pptx", ".xlsx") else data
     config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)
     try:
-        found = kreuzberg.extract_bytes_sync(as_shown(data), MIME_TYPES[suffix], config=config)
+        found = kreuzberg.extract_bytes_sync(shown, MIME_TYPES[suffix], config=config)
     except BaseException as error:  # its errors have no common base that it documents; those of Rust are no `Exception`
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -85,7 +88,10 @@ def _office(suffix: str, data: bytes) -> tuple[str, str]:
     page = found.content
     if suffix == ".xlsx":
         page = _NUMBER.sub(_write_number, _MOMENT.sub(_write_moment, page))
-    return take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(page)))
+    title, text = take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(page)))
+    if suffix == ".xlsx" and (unknown := count_unknown_values(data)):
+        return title, text, f"{count_noun(unknown, 'formula')} without a value; save it in a spreadsheet program"
+    return title, text
 
 
 def _write_number(found: re.Match[str]) -> str:
@@ -95,11 +101,14 @@ def _write_number(found: re.Match[str]) -> str:
 
 
 def _write_moment(found: re.Match[str]) -> str:
-    """Return a day without the midnight, and a time without the first day, that Kreuzberg gives it."""
+    """Return a day without the midnight, a time without the first day, and a longer one (30:15) in hours."""
     day, time, seconds = found.groups("")
-    if day.startswith("1899-12-3"):  # spreadsheets count from there
-        return f"{time}{seconds}"
-    return day if time + seconds == "00:00" else f"{day} {time}{seconds}"
+    if time + seconds == "00:00" and not day.startswith("1899"):
+        return day
+    if day < "1901":  # spreadsheets count days from there
+        days = max(0, (date.fromisoformat(day) - date(1899, 12, 31 if day < "1900-03" else 30)).days)
+        return f"{24 * days + int(time[:2]):02}{time[2:]}{seconds}"
+    return f"{day} {time}{seconds}"
 
 
 def _read_with_rows(soup: "BeautifulSoup") -> str:

@@ -1,7 +1,7 @@
 """Change the XML of office files where Kreuzberg 4.10 would read another text than a reader sees.
 
 It glues words together at tabs (“Monday\t9-17”), breaks and hyphens of .docx files, leaves out the text of a paragraph
-that a text box is anchored in, gives moved text twice, and reads hidden sheets and slides.
+that a text box is anchored in, gives moved text twice, and reads hidden text, sheets and slides.
 """
 
 import io
@@ -14,6 +14,11 @@ _MOST_BYTES = 500 << 20
 _BLANK = re.compile(rb'<w:(?:tab|cr) ?/>|<w:ptab [^>]*/>|<w:br [^>]*w:type="(?:page|column)"[^>]*/>')
 _HYPHEN = re.compile(rb"<w:noBreakHyphen ?/>")
 _MOVED = re.compile(rb"<w:moveFrom [^>]*>.*?</w:moveFrom>", re.DOTALL)
+_HIDDEN_TEXT = re.compile(
+    rb'<w:r(?: [^>]*)?><w:rPr>(?:(?!</w:rPr>).)*?<w:vanish(?: w:val="(?:1|true|on)")? ?/>.*?</w:rPr>'
+    rb"(?:(?!<w:r[ >]).)*?</w:r>",
+    re.DOTALL,
+)
 _PARAGRAPH = re.compile(rb"<w:p[ >].*?</w:p>", re.DOTALL)
 # What older programs show in place of a drawing; both have the text of a box.
 _FALLBACK = re.compile(rb"<mc:Fallback>(?:(?!<mc:Fallback>).)*?</mc:Fallback>", re.DOTALL)
@@ -23,10 +28,22 @@ _IN_BOX = re.compile(rb"<w:txbxContent>(.*?)</w:txbxContent>", re.DOTALL)
 _HIDDEN_SHEET = re.compile(rb'<(?:\w+:)?sheet [^>]*\bstate="(?:hidden|veryHidden)"[^>]*/>')
 _HIDDEN_SLIDE = re.compile(rb'<p:sld [^>]*\bshow="(?:0|false)"')
 _SHAPES = re.compile(rb"<p:spTree>.*</p:spTree>", re.DOTALL)
+# A formula whose value the program that wrote it didn't compute; that of a text may be empty.
+_NO_VALUE = re.compile(rb'<c (?![^>]*\bt="str")[^>]*><f(?:[^>]*/>|[^>]*>[^<]*</f>)(?:<v ?/>|<v></v>)?</c>')
+
+
+def count_unknown_values(data: bytes) -> int:
+    """Return how many formulas of a workbook have no value; 0 for what is none."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as book:
+            sheets = [part for part in book.namelist() if part.startswith("xl/worksheets/")]
+            return sum(len(_NO_VALUE.findall(book.read(part))) for part in sheets)
+    except Exception:  # of a broken file, which its reader reports
+        return 0
 
 
 def as_shown(data: bytes) -> bytes:
-    """Return an office file with only the text that a reader sees; what is no zip archive comes back as it is."""
+    """Return a .docx, .pptx or .xlsx file with only the text that a reader sees; another file comes back as it is."""
     made = io.BytesIO()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w") as new:
@@ -41,7 +58,8 @@ def as_shown(data: bytes) -> bytes:
 
 def _change(name: str, part: bytes) -> bytes:
     if re.match(r"word/[^/]+\.xml$", name):
-        part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', _free_boxes(_MOVED.sub(b"", part)))
+        part = _free_boxes(_HIDDEN_TEXT.sub(b"", _MOVED.sub(b"", part)))
+        part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', part)
         return _HYPHEN.sub(b"<w:t>-</w:t>", part)
     if name == "xl/workbook.xml":
         return _HIDDEN_SHEET.sub(b"", part)

@@ -4,7 +4,7 @@ import html
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,19 @@ def test_a_day_of_a_sheet_has_no_time_and_a_time_no_day(tmp_path: Path) -> None:
     assert document.text.splitlines()[-1] == "| 2025-03-04 | 08:30 | 2025-03-04 09:15 | 10:05:30 |"
 
 
+def test_a_time_of_more_than_a_day_is_hours_and_a_formula_without_a_value_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = openpyxl.Workbook()
+    times = [timedelta(hours=hours, minutes=15, seconds=seconds) for hours, seconds in ((3, 0), (30, 0), (1700, 5))]
+    made.active.append(["Hours", *times, date(1900, 3, 4)])
+    made.active.append(["Sum", "=B1+C1", "=SUM(B1:D1)"])
+    made.save(tmp_path / "a.xlsx")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert "| Hours | 03:15 | 30:15 | 1700:15:05 | 1900-03-04 |" in document.text
+    assert "a.xlsx: 2 formulas without a value; save it in a spreadsheet program" in capsys.readouterr().err
+
+
 def anchor_box(text: str, runs: str, old: bool = False) -> Any:
     """Return a paragraph of Word with a text box and runs beside it, as Word and as old versions of it write it."""
     names = {"w": "wordprocessingml/2006/main", "wp": "drawingml/2006/wordprocessingDrawing"}
@@ -137,11 +150,13 @@ def test_words_of_word_files_stay_apart_and_paragraphs_beside_boxes_stay(tmp_pat
     hyphen._r.insert(0, docx.oxml.OxmlElement("w:noBreakHyphen"))
     made.add_paragraph("Trams run.").paragraph_format.tab_stops.add_tab_stop(914_400)
     moved = "<w:moveFrom w:id='1' w:author='a'><w:r><w:t>Gone.</w:t></w:r></w:moveFrom>"
+    for text in (" if you must", "!"):
+        made.paragraphs[0].add_run(text).font.hidden = text != "!"
     made.paragraphs[-1]._p.addnext(anchor_box("Keep out!", f"{moved}<w:r><w:t>Dogs are free.</w:t></w:r>"))
     made.paragraphs[-1]._p.addnext(anchor_box("Ring!", "<w:r><w:t>Cats pay.</w:t></w:r>", old=True))
     made.save(tmp_path / "a.docx")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
-    told = ["Monday 9-17 until May", "self-service", "Trams run.", "Keep out!", "Dogs are free.", "Ring!", "Cats pay."]
+    told = ["Monday 9-17 until May!", "self-service", "Trams run.", "Keep out!", "Dogs are free.", "Ring!", "Cats pay."]
     assert document.text.split("\n\n") == told
 
 
