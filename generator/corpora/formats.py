@@ -59,6 +59,8 @@ _WIDER = {
     "shift_jis": "cp932",
     "euc_kr": "cp949",
 }
+# What Python doesn't know by the names that pages have for them, beside “x-sjis” and the like.
+_ALIASES = {"windows-31j": "cp932", "windows-874": "cp874", "iso-8859-8-i": "iso-8859-8"}
 _DRM = frozenset({"META-INF/rights.xml", "META-INF/license.lcpl"})
 LOCKED = "it is password-protected; save it without a password"
 
@@ -215,13 +217,15 @@ def read_html(page: str, read: Callable[["BeautifulSoup"], str] = read_page) -> 
 
 
 def decode_html(data: bytes) -> str:
-    """Return a page as browsers decode it, or as UTF-8 where it names Latin-1 and is UTF-8, which servers can tell."""
+    """Return a page as browsers decode it, or as UTF-8 where it is that but names Latin-1, UTF-16 or none."""
     from bs4.dammit import EncodingDetector
 
-    encoding = EncodingDetector.find_declared_encoding(data, is_html=True) or "utf-8"
+    named = (EncodingDetector.find_declared_encoding(data, is_html=True) or "utf-8").removeprefix("x-")
+    encoding, known = _ALIASES.get(named, named), ""
     with suppress(LookupError):  # which decoding reports
-        encoding = _WIDER.get(lookup(encoding).name, encoding)
-    if encoding == "cp1252":
+        known = lookup(encoding).name
+        encoding = _WIDER.get(known, encoding)
+    if encoding == "cp1252" or not known or known.startswith("utf-16"):
         with suppress(UnicodeDecodeError):
             data.decode()
             encoding = "utf-8"

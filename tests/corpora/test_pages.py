@@ -128,9 +128,15 @@ def test_the_title_of_a_page_is_without_its_site(title: str, heading: str, found
         ("iso-8859-1", "utf-8", "Das Café in Köln"),
         ("gb2312", "gb18030", "票價九元，镕基"),
         ("shift_jis", "cp932", "①髙島屋"),
+        ("x-sjis", "cp932", "料金は五百円"),
+        ("windows-31j", "cp932", "①髙島屋"),
+        ("windows-874", "cp874", "สวัสดี"),
+        ("iso-8859-8-i", "iso-8859-8", "שלום"),
+        ("utf8mb4", "utf-8", "Köln"),
+        ("utf-16", "utf-8", "Köln"),
     ],
 )
-def test_html_in_a_wider_encoding_than_it_says_loses_no_letter(
+def test_html_in_another_encoding_than_it_says_loses_no_letter(
     named: str, encoding: str, text: str, tmp_path: Path
 ) -> None:
     (tmp_path / "a.html").write_bytes(f'<meta charset="{named}"><p>{text}</p>'.encode(encoding))
@@ -143,7 +149,7 @@ def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_bytes(page.format("iso-8859-1").encode("latin-1"))
     (tmp_path / "b.html").write_bytes("<p>Köln</p>".encode())
     (tmp_path / "c.html").write_bytes("<p>Köln</p>".encode("latin-1"))
-    (tmp_path / "d.html").write_bytes(page.format("klingon").encode())
+    (tmp_path / "d.html").write_bytes(page.format("klingon").encode("latin-1"))
     (tmp_path / "e.html").write_bytes(page.format("zip").encode())
     *fine, c, d, e = read("folder", path=str(tmp_path))
     assert [document.text for document in good(fine)] == ["Köln", "Köln"]
