@@ -134,9 +134,11 @@ def list_files(
     # Where names are chosen by suffix, an archive that can't be looked into is reported as a broken file.
     chosen = (*suffixes, ".zip") if archives and all(suffix.startswith(".") for suffix in suffixes) else suffixes
     found = [file for file in listed if file.name.lower().endswith(chosen) or file.fault.startswith(_NO_ARCHIVE)]
+    if not listed:
+        raise CorpusError(f"{given}: is empty, or has hidden files only; give another")
     if not found:
         ends = f" ends in {', '.join(suffixes)}" if any(suffixes) else ""
-        raise CorpusError(f"{given}: no file{ends}; found {count_suffixes(listed) or 'nothing'}")
+        raise CorpusError(f"{given}: no file{ends}; found {count_suffixes(listed)}")
     return sorted(found, key=lambda file: file.name)
 
 

@@ -42,7 +42,8 @@ def read_numbered_lines(file: File) -> Iterator[tuple[str, bytes]]:
                 if line.strip():
                     yield f"{file.where}:{number}", line
     except OSError as error:
-        raise CorpusError(f"{file.where}: can't be read after line {number}: {describe(error)}") from error
+        after = f" after line {number}" if number else ""
+        raise CorpusError(f"{file.where}: can't be read{after}: {describe(error)}") from error
 
 
 def read_json(file: File) -> Any:

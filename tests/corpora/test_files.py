@@ -249,7 +249,7 @@ def test_what_unpacks_to_an_endless_line_is_given_up(tmp_path: Path, monkeypatch
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 1 << 20)
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": "a", "text": "' + b"0" * (8 << 20) + b'"}\n'))
-    assert "line 1 is longer than 1 MiB" in message(lambda: read("jsonl", path=str(path)))
+    assert "a.jsonl.gz: can't be read: line 1 is longer than 1 MiB" in message(lambda: read("jsonl", path=str(path)))
 
 
 # Paths
@@ -261,6 +261,8 @@ def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> Non
     nowhere = str(tmp_path / "nowhere")
     assert f"corpus.path={nowhere}: doesn't exist" in message(lambda: read(name, path=nowhere))
     assert message(lambda: read(name, path="long" * 100)).endswith(": File name too long")
+    (tmp_path / ".git").touch()
+    assert ": is empty, or has hidden files only; give another" in message(lambda: read(name, path=str(tmp_path)))
     for other in ("a.doc", "b.doc", "c"):
         (tmp_path / other).touch()
     assert message(lambda: read(name, path=str(tmp_path))).endswith("found 2 .doc, 1 without a suffix")

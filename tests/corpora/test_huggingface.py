@@ -127,7 +127,7 @@ def test_what_is_no_data_set_is_an_error(tmp_path: Path, capfd: pytest.CaptureFi
     told = message(lambda: read("huggingface", path=str(tmp_path / "bad.parquet")))
     assert told.startswith(f"corpus.path={tmp_path}/bad.parquet: can't be read: ")
     assert "URL that ends in .parquet" in message(lambda: read("huggingface", path=str(tmp_path / "bad.docx")))
-    assert message(lambda: read("huggingface", path=str(tmp_path / "empty"))).endswith("no file; found nothing")
+    assert ": is empty, or has hidden" in message(lambda: read("huggingface", path=str(tmp_path / "empty")))
     (tmp_path / "excel.csv").write_bytes("text;title\nFür alle.;Münze\n".encode("cp1252"))
     assert message(lambda: read("huggingface", path=str(tmp_path / "excel.csv"))).endswith("; save it as UTF-8")
     (tmp_path / "texts").mkdir()
