@@ -13,11 +13,12 @@ import stat
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Annotated, Any, AnyStr, NamedTuple, cast
 from urllib.parse import urlsplit
+from zipfile import ZipFile
 
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
@@ -26,6 +27,7 @@ from pydantic import AfterValidator
 
 from generator.errors import CorpusError, describe
 
+_KANA = re.compile("^[\u3000-\u30ff\u4e00-\u9fff]*[\u3040-\u30ff][\u3000-\u30ff\u4e00-\u9fff]*$")
 _NO_ARCHIVE = "can't be read as a zip archive"
 # Of a line, such as a record of JSON lines: a few kilobytes of gzip can unpack to more than memory holds.
 MAX_LINE_BYTES = 256 << 20
@@ -258,16 +260,33 @@ def _members(archive: File) -> Iterator[File]:
         if not isinstance(archive.system, LocalFileSystem):
             path = _fetch(archive.system, path, repr(archive.system.info(path))).name
         system = ZipFileSystem(fo=LocalFileSystem().open(path, "rb"))
-        names = system.find("")
+        names, meant = system.find(""), _read_names(system.zip)
     except Exception as error:  # of any plugin of fsspec, or a damaged archive
         raise CorpusError(f"{archive.where}: {_NO_ARCHIVE}: {describe(error)}") from error
-    for name in names:
+    for path in names:
+        name = meant.get(path, path)
         parts = [part for part in name.split("/") if part not in (".", "..")]
         # macOS adds a folder of metadata to the archives that it makes.
         if parts and parts[0] != "__MACOSX" and not _hidden(parts):
             fault = "absolute path in a zip archive" if name.startswith("/") else ""
             fault = "zip archive inside a zip archive; unpack it" if name.lower().endswith(".zip") else fault
-            yield File(f"{archive.name}/{name}", f"{archive.where}/{name}", name, system, fault)
+            yield File(f"{archive.name}/{name}", f"{archive.where}/{name}", path, system, fault)
+
+
+def _read_names(archive: ZipFile) -> dict[str, str]:
+    """Return the names that are meant by those of a zip archive that doesn't tell their encoding.
+
+    They are read as UTF-8, or as Shift-JIS, which Windows writes in Japan, where that makes mostly Japanese of them.
+    """
+    named = [part.filename for part in archive.infolist() if not part.flag_bits & 0x800]
+    for encoding in ("utf-8", "cp932"):
+        with suppress(UnicodeError):
+            meant = {name: name.encode("cp437").decode(encoding) for name in named}
+            special = [char for char in "".join(meant.values()) if not char.isascii()]
+            latin = sum(len(re.findall("[A-Za-z]", PurePosixPath(name).stem)) for name in meant.values())
+            if encoding == "utf-8" or (len(special) > latin and _KANA.search("".join(special))):
+                return meant
+    return {}
 
 
 @lru_cache(maxsize=8)

@@ -227,6 +227,28 @@ def test_an_archive_of_a_folder_that_is_none_is_a_broken_file(tmp_path: Path) ->
     assert archive.reason.startswith("can't be read as a zip archive: ")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "names"),
+    [
+        ("cp932", ["利用案内/料金のご案内.txt", "利用案内/2024年PDF.txt"]),
+        ("utf-8", ["Gebühren/Höhe.txt", "Gebühren/a.txt"]),
+        ("cp437", ["Gebühren/Höhe.txt", "château/mère.txt"]),
+    ],
+)
+def test_names_in_a_zip_archive_are_read_as_they_were_written(encoding: str, names: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for place in range(len(names)):
+            archive.writestr(f"{place}" + "_" * (len(names[place].encode(encoding)) - 1), "Text.")
+    data = path.read_bytes()
+    for place, name in enumerate(names):  # as programs do that leave out the flag of UTF-8
+        raw = name.encode(encoding)
+        data = data.replace(f"{place}".encode() + b"_" * (len(raw) - 1), raw)
+    path.write_bytes(data)
+    found = good(read("folder", path=str(path)))
+    assert {document.id.removeprefix("a.zip/") for document in found} == set(names)
+
+
 @pytest.mark.parametrize("damage", ["cut short", "overwritten", "zip"])
 def test_a_damaged_file_is_an_error_that_says_how_far_it_goes(tmp_path: Path, damage: str) -> None:
     text = b"".join(b'{"id": "%d", "text": "Line %d %d."}\n' % (n, n, n * n) for n in range(9000))
