@@ -7,10 +7,13 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
+from generator.common.language import dialog_language
 from generator.schema import Answerability, Planned, Record
 
 Stage = Literal["first", "later", "any"]
 Part = Literal["question", "answer", "neither"]
+# How many letters count as a word, as in `generator.common.scripts.count_words`.
+_LETTERS = {"Han": 2, "Kana": 2, "Thai": 4}
 # The multi-turn type of a turn that answers what the agent asked back.
 RESOLUTION = "clarification-of-reading"
 # What a question is checked for by its type, and the reply to one that can't be answered
@@ -127,7 +130,7 @@ class QuestionType(Record):
             dialog = "".join(f"User: {pair.user} Agent: {pair.agent} " for pair in example.dialog)
             lines.append(f"In another dialog, on another topic: {dialog}→ {example.question}")
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
-        return "\n".join([*lines, f"It has at most {self.words} words.", *self._list_phrasings()])
+        return "\n".join([*lines, f"It has at most {self.tell_length()}.", *self._list_phrasings()])
 
     def brief(self) -> str:
         """Return the type without examples, and with steps only where no beginnings show it.
@@ -136,7 +139,13 @@ class QuestionType(Record):
         """
         free = self.takes_up == "neither" or "asks-nothing" in self.checks
         shown = () if free else self._list_phrasings() or self.steps
-        return "\n".join([self.definition, f"It has at most {self.words} words.", *shown])
+        return "\n".join([self.definition, f"It has at most {self.tell_length()}.", *shown])
+
+    def tell_length(self, times: int = 1) -> str:
+        """Return how long a question may be, so many times: “12 words”, and “24 letters” where no spaces part words."""
+        letters = [_LETTERS[script] for script in dialog_language().scripts if script in _LETTERS]
+        most = times * self.words
+        return f"{letters[0] * most} letters" if letters else f"{most} words"
 
     def _list_phrasings(self) -> list[str]:
         """Return how questions begin, or, where one begins with its gap (“…はいくらですか？”), the whole phrasings."""

@@ -142,8 +142,9 @@ def _join_words(text: str) -> str:
 
 def find_length_fault(question: str, question_type: QuestionType, last: bool = False) -> str | None:
     """Return the reason why a question is too long, or None; in the last attempt it may be twice as long."""
-    most = question_type.words * (2 if last else 1)
-    return f"has more than {most} words" if count_words(question) > most else None
+    times = 2 if last else 1
+    too_long = count_words(question) > times * question_type.words
+    return f"has more than {question_type.tell_length(times)}" if too_long else None
 
 
 def find_fault(

@@ -9,6 +9,7 @@ from generator.dialogs.checks.questions import (
     UNFINISHED,
     copies_documents,
     find_fault,
+    find_length_fault,
     speaks_like_the_prompt,
 )
 from generator.dialogs.dedup import Repetition
@@ -188,3 +189,16 @@ def test_a_greek_question_ends_in_a_semicolon(question: str) -> None:
             find_fault(text, documents, (), KINDS["direct"], Repetition(0.8)) for text in (question, question[:-1])
         )
     assert (asked, told) == (None, "tells what it should ask for")
+
+
+@pytest.mark.parametrize(("code", "letters"), [("ja", 24), ("zh", 24), ("th", 48)])
+def test_in_scripts_without_spaces_prompts_and_drops_tell_the_length_of_a_question_in_letters(
+    code: str, letters: int
+) -> None:
+    kind, letter = KINDS["direct"], "ก" if code == "th" else "中"
+    with use_languages(Languages(load_language(code), load_language(code))):
+        assert f"It has at most {letters} letters." in kind.prompt()
+        assert f"It has at most {letters} letters." in kind.brief()
+        assert find_length_fault(letter * letters, kind) is None
+        assert find_length_fault(letter * (letters + 1), kind) == f"has more than {letters} letters"
+        assert find_length_fault(letter * (2 * letters + 1), kind, last=True) == f"has more than {2 * letters} letters"
