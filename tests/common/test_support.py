@@ -272,3 +272,19 @@ def test_a_name_is_the_same_without_its_accents() -> None:
     for name in ("Beyoncé", "José", "Renée", "Motörhead"):
         plain = name.replace("é", "e").replace("ö", "o")
         assert coverage(f"It is {name}.", [f"It is {plain}."]) == coverage(f"It is {plain}.", [f"It is {name}."]) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("it", "Sì. No."),
+        ("nl", "Ja. Nee."),
+        ("pt", "Sim. Não."),
+        ("ru", "Да. Нет."),
+        ("sv", "Ja. Nej."),
+        ("tr", "Evet. Hayır."),
+    ],
+)
+def test_yes_and_no_say_nothing_that_a_source_could_support(code: str, answer: str) -> None:
+    with use_languages(Languages(load_language(code), load_language(code))):
+        assert read_terms(answer) == ()
