@@ -127,7 +127,8 @@ class HumanDialogs(Benchmark):
         spoken = {tuple(words(text)) for text in turn.other_answers if text != self.no_answer}
         if not self.no_answer or tuple(words(turn.answer)) in spoken:  # people, too, write of what was “unknown”
             return turn
-        if words(turn.answer) in _MARKS or (has_words(turn.answer) and not has_words(drop_refusals(turn.answer))):
+        mark = words(turn.answer) in (*_MARKS, words(self.no_answer))
+        if mark or (has_words(turn.answer) and not has_words(drop_refusals(turn.answer))):
             marked = self.no_answer in turn.other_answers
             return turn.model_copy(
                 update={"answer": self.no_answer, "other_answers": (self.no_answer,)} if marked else {"answer": ""}

@@ -20,6 +20,7 @@ from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import make_folder, write_lines, write_text
 from generator.common.console import note
+from generator.common.language import IN_ENGLISH, use_languages
 from generator.config.job import Job, RunFailed, load_named
 from generator.config.parts import identify
 from generator.config.settings import hash_models
@@ -29,6 +30,7 @@ from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Outcome, Store
 from generator.prompts.signatures import prompt_version
 from generator.schema import Context, Dialog, Record, Usage
+from generator.sets import DialogSet
 from judges.benchmarks.answers import add_answers
 from judges.benchmarks.base import RatedBenchmark
 from judges.benchmarks.config import Evaluation, load_evaluation
@@ -57,7 +59,8 @@ def evaluate(cfg: DictConfig, job: Job) -> None:
         return
     dspy.disable_logging()  # a verdict holds what DSPy would log of a reply
     run = EvaluationRun(settings, configuration)
-    result = run_session(run, run.show)
+    with use_languages(run.languages):
+        result = run_session(run, run.show)
     if not result.judged:
         reason = next(iter(result.failures), "nothing to judge")
         note(f"error: none of the answers could be judged; the most frequent reason: {reason}")
@@ -105,6 +108,9 @@ class EvaluationRun(Session[Result]):
         assert settings.input is not None
         check_apart(self.folder, settings.input)
         self.items, self.skipped = read_items(self.benchmark, settings.input)
+        rated, items = isinstance(self.benchmark, RatedBenchmark), self.items
+        # Refusals are compared by their words; the published items that a model rates are in English.
+        self.languages = IN_ENGLISH if rated else DialogSet(str(settings.input), lambda: iter(items)).languages()
         self.lacking: dict[str, int] = {}
         if settings.answers:
             assert isinstance(self.benchmark, RatedBenchmark)
@@ -120,7 +126,6 @@ class EvaluationRun(Session[Result]):
         self.items = draw_items(self.items, settings.items, settings.seed)
         self.plans = self._plan()
         endpoints = {**({} if self.answered else {"lm": settings.lm}), **settings.endpoints}
-        rated = isinstance(self.benchmark, RatedBenchmark)
         asked = (RatingJudge("").signatures, RatingAdapter().rules) if rated else ((), "")
         self.version = prompt_version(*asked, *self.benchmark.prompts)
         decided = {"benchmark": self.benchmark, **endpoints}
@@ -133,6 +138,8 @@ class EvaluationRun(Session[Result]):
             "prompt_version": self.version,
             **hash_models(endpoints),
         }
+        if self.languages != IN_ENGLISH:
+            self.identity["language"] = "/".join(each.code for each in self.languages)
 
     def _plan(self) -> list[tuple[Dialog, Context]]:
         """Return each item with its context if it is answered already, the others once for each context."""

@@ -69,6 +69,25 @@ def test_a_refusal_is_right_or_wrong_in_whatever_words(site: Answering, openai_s
         assert [turn.verdicts[0].score for turn in written.turns] == pytest.approx(scored, abs=0.01)
 
 
+def test_a_refusal_is_known_in_the_language_of_the_dialogs(site: Answering, openai_server: OpenAIServer) -> None:
+    dialog = Dialog.model_validate_json(site.input.read_text(encoding="utf-8"))
+    german = [
+        ("Wie hoch ist der Turm in unserem Park?", "Der Turm ist mit der Spitze vierzig Meter hoch."),
+        ("Und wer hat ihn damals gebaut?", "I don't know."),  # the publisher's mark, as the corpus reads it
+        ("Seit wann steht das Tor daneben?", "I don't know."),
+    ]
+    turns = [
+        turn.model_copy(update={"query": query, "answer": answer, "evidence": ()})
+        for turn, (query, answer) in zip(dialog.turns, german, strict=True)
+    ]
+    write_dialogs(site.input, dialog.model_copy(update={"turns": tuple(turns), "passages": ()}))
+    said = {1: "Das weiß ich leider nicht.", 3: "Das weiß ich leider nicht.", 5: "I don't know."}
+    openai_server.responder = lambda body: said[len(chat(body))]
+    assert site.run(openai_server).code == 0
+    written = Dialog.model_validate_json((site.run_dir / "dialogs.jsonl").read_text(encoding="utf-8"))
+    assert [turn.verdicts[0].score for turn in written.turns] == [0, 1, 1]
+
+
 def test_with_its_own_history_a_model_answers_what_comes_before_a_drawn_question(
     site: Answering, openai_server: OpenAIServer
 ) -> None:
