@@ -53,7 +53,8 @@ def read_completion(body: bytes, model: str) -> ChatReply:
     if choice.get("finish_reason") == "error":  # OpenRouter's, of a provider that failed in the middle of its reply
         raise ValueError("the reply ends in an error")
     message = choice["message"]
-    usage = completion.get("usage") or {}
+    usage = completion.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
     details = usage.get("prompt_tokens_details") or {}
     prompt, cached, written = (
         max(0, int(tokens or 0))

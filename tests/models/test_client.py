@@ -92,8 +92,10 @@ def test_the_reply_carries_text_reason_and_usage() -> None:
     assert second.usage.cached == 48
 
 
-def test_usage_may_be_missing() -> None:
-    with OpenAIServer(faults=[fake.plain('{"choices": [{"message": {"content": null}}], "usage": null}')]) as server:
+@pytest.mark.parametrize("usage", ["null", '"n/a"'])
+def test_usage_may_be_missing(usage: str) -> None:
+    body = f'{{"choices": [{{"message": {{"content": null}}}}], "usage": {usage}}}'
+    with OpenAIServer(faults=[fake.plain(body)]) as server:
         reply = chat(server.endpoint())
     assert reply == ChatReply(text="", finish_reason="stop", model="test-model", usage=Usage(calls=1))
 
