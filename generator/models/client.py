@@ -330,10 +330,12 @@ class HttpClient:
             async with self._session.post(url, data=body, headers=headers, timeout=self._timeout) as response:
                 content = await response.read()
         except _CONNECTION_ERRORS as error:
+            self._check_proxy(getattr(error, "status", None))
             failure = connection_error(url, error, self._endpoint.timeout_s, self._key_env)
             if not self._alone and not await self._is_up():
                 raise ServerDown(self._describe_loss("is gone", failure)) from error
             raise failure from error
+        self._check_proxy(response.status)
         if response.status != 200:
             raise status_error(url, response.status, content, response.headers, self._key_env, self._setting)
         return content

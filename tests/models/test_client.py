@@ -15,6 +15,7 @@ from aiohttp import web
 from dspy import lm15
 
 from generator.common import concurrency
+from generator.errors import ModelError
 from generator.models.client import HttpClient, ServerGone
 from generator.models.completions import read_models
 from generator.models.lm import ChatReply, Sampling
@@ -65,6 +66,14 @@ def test_a_proxy_that_wants_a_login_is_named(scheme: str, monkeypatch: pytest.Mo
         thread.submit(refuse)
         message = opening_error(server.endpoint(api_base=f"{scheme}://llm.test/v1"))
     assert f"http://{address}" in message and "login" in message
+
+
+def test_a_proxy_that_wants_a_login_during_a_run_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with OpenAIServer(faults=[fake.status(407, "")]) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        with pytest.raises(ModelError, match="requires a login"):
+            chat(proxy.endpoint(api_base="http://llm.test/v1"))
+        assert len(proxy.bodies) == 1
 
 
 def test_top_p_is_sent_when_set_and_a_key_goes_into_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
