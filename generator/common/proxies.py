@@ -6,6 +6,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from aiohttp import BasicAuth
 
+from generator.errors import ConfigError
+
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -13,12 +15,20 @@ def find_proxy(address: str) -> dict[str, Any]:
     """Return the arguments for a session or request to an address, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say.
 
     This machine itself is reached without a proxy.
+
+    Raises:
+        ConfigError: it is a SOCKS proxy, which aiohttp would ask as an HTTP one.
     """
     url = urlsplit(address)
     found = getproxies().get(url.scheme, "")
     if not found or url.hostname in LOCAL_HOSTS or proxy_bypass(url.netloc):
         return {}
     proxy = urlsplit(found if "://" in found else f"http://{found}")
+    if proxy.scheme not in ("http", "https"):
+        raise ConfigError(
+            f"{url.scheme.upper()}_PROXY: a proxy by {proxy.scheme} can't be used; give an http:// one, or name "
+            f"{url.hostname} in NO_PROXY"
+        )
     # In the address, the login would get into error messages.
     login = BasicAuth(unquote(proxy.username), unquote(proxy.password or "")) if proxy.username else None
     return {"proxy": proxy._replace(netloc=proxy.netloc.rpartition("@")[2]).geturl(), "proxy_auth": login}

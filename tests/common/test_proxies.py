@@ -3,6 +3,7 @@
 import pytest
 
 from generator.common.proxies import find_proxy
+from generator.errors import ConfigError
 
 
 def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,3 +17,10 @@ def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_proxy("http://llm.test/v1") == {"proxy": "http://proxy.test:3129", "proxy_auth": None}
     for own in ("https://inside.test/v1", "http://127.0.0.1:8000/v1", "http://localhost/v1", "http://[::1]:80/v1"):
         assert find_proxy(own) == {}
+
+
+def test_a_socks_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://me:secret@proxy.test:1080")
+    with pytest.raises(ConfigError, match=r"HTTPS_PROXY: .*socks5") as refused:
+        find_proxy("https://llm.test/v1")
+    assert "secret" not in str(refused.value)
