@@ -99,6 +99,10 @@ def read_judged(run: Path, tasks: Mapping[str, "Task"]) -> list[tuple[Dialog, "D
     golden = [dialog for dialog in dialogs if dialog.context == "golden"]
     found = []
     for dialog in golden or dialogs:
+        if not dialog.task:
+            raise CorpusError(
+                f"run={run}: dialog {dialog.id} has no task; give a run of python -m judges.evaluate on mt_bench_101"
+            )
         first = task_of(dialog, tasks).judged_from
         if score := dialog_score([turn for turn in rated_turns(dialog) if turn.turn >= first]):
             found.append((dialog, score))

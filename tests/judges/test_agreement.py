@@ -46,6 +46,11 @@ def filled(path: Path, ratings: dict[str, object], delimiter: str = ",") -> Path
     return path
 
 
+def test_a_run_of_dialogs_without_tasks_is_named(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", evaluated("d", "", 5, 9))
+    assert "has no task; give a run" in command(run, f"sheet={tmp_path / 'sheet.csv'}").refused
+
+
 def test_a_sheet_is_drawn_evenly_from_the_tasks_and_read_back(tmp_path: Path) -> None:
     many = [evaluated(f"{task}-{n}", task, 5, 9) for task in ("SI", "TS", "PI") for n in range(20)]
     few = [evaluated("MR-0", "MR", 5, 9), evaluated("MR-1", "MR", 5, None)]
