@@ -443,7 +443,7 @@ def test_the_table_goes_into_a_file(tmp_path: Path) -> None:
     path = write_dialogs(tmp_path / "dialogs.jsonl", HARBOUR)
     for form in ("terminal", "csv", "markdown"):
         done = command(path, f"format={form}", f"output={tmp_path / 'table'}")
-        assert (done.code, done.out, done.err) == (0, "", "")
+        assert (done.code, done.out, done.err) == (0, f"table: {tmp_path / 'table'}\n", "")
         assert (tmp_path / "table").read_text(encoding="utf-8") == command(path, f"format={form}").out
     command(path, f"output={tmp_path / 'table.csv'}")
     assert (tmp_path / "table.csv").read_text(encoding="utf-8") == command(path, "format=csv").out

@@ -89,7 +89,7 @@ def print_table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), right: 
 
 
 def write_table(output: Path | None, layout: str | None, render: Callable[[str, Console | None], str]) -> None:
-    """Write a table to a file, or to standard output if there is none.
+    """Write a table to a file and report where, or to standard output if there is none.
 
     Args:
         layout: terminal, markdown, csv or json; None: as the ending of the file tells, else terminal.
@@ -97,5 +97,6 @@ def write_table(output: Path | None, layout: str | None, render: Callable[[str, 
     """
     if output is not None:
         write_text(output, render(layout or _BY_ENDING.get(output.suffix, "terminal"), None))
+        print(f"table: {output}", flush=True)
         return
     sys.stdout.write(render(layout or "terminal", Console() if sys.stdout.isatty() else None))
