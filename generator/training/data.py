@@ -127,7 +127,8 @@ def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
         splits = (load_from_disk if saved else load_dataset)(path)
         splits = {"train": splits} if isinstance(splits, Dataset) else splits
     except Exception as error:  # whatever datasets, pyarrow or the hub raise
-        raise CorpusError(f"data={path}: can't be read as a dataset: {describe(error)}") from error
+        why = "it has no rows" if isinstance(error, StopIteration) else describe(error)  # of an empty file
+        raise CorpusError(f"data={path}: can't be read as a dataset: {why}") from error
     if splits.keys() - {"train", "validation"}:
         uses = (f"{split} ({len(rows)} pairs) is {_use(split)}" for split, rows in splits.items())
         note(f"data={path}: {', '.join(uses)}")

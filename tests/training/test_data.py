@@ -289,3 +289,10 @@ def test_a_dataset_needs_chats_that_the_assistant_ends(tmp_path: Path) -> None:
         (tmp_path / name / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
         with pytest.raises(CorpusError, match=rf"row 2 of train: messages.*{fault}"):
             read_pairs(settings(tmp_path, []).model_copy(update={"data": (str(tmp_path / name),)}))
+
+
+def test_an_empty_file_of_a_dataset_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/train.jsonl").touch()
+    with pytest.raises(CorpusError, match="can't be read as a dataset: it has no rows"):
+        read_pairs(settings(tmp_path, []).model_copy(update={"data": (str(tmp_path / "a"),)}))
