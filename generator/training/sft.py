@@ -20,7 +20,7 @@ try:
     import torch
     from datasets import Dataset
     from peft import LoraConfig, PeftModel
-    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, PrinterCallback, TrainerCallback
     from trl import SFTConfig, SFTTrainer
 except ImportError as error:
     raise ConfigError(
@@ -126,7 +126,7 @@ def _make_trainer(
     settings: Finetuning, tokenizer: Any, model: Any, training: Dataset, validation: Dataset
 ) -> SFTTrainer:
     student, gpu = settings.student, torch.cuda.is_available()
-    return SFTTrainer(
+    trainer = SFTTrainer(
         model=model,
         processing_class=tokenizer,
         args=SFTConfig(
@@ -152,6 +152,7 @@ def _make_trainer(
             metric_for_best_model="eval_loss",
             logging_steps=5,
             report_to="none",
+            disable_tqdm=True,
             seed=settings.seed,
         ),
         train_dataset=training,
@@ -159,7 +160,19 @@ def _make_trainer(
         peft_config=LoraConfig(
             r=student.rank, lora_alpha=student.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
+        callbacks=[_Losses()],
     )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+class _Losses(TrainerCallback):
+    """Reports the losses while the student is trained, in place of the trainer's raw log."""
+
+    def on_log(self, _: Any, state: Any, *__: Any, logs: Mapping[str, Any], **___: Any) -> None:
+        for name, what in (("loss", "loss"), ("eval_loss", "loss on the validation pairs")):
+            if name in logs:
+                note(f"step {state.global_step} of {state.max_steps}: {what} {logs[name]:.4f}")
 
 
 def _has_checkpoint(folder: Path) -> bool:

@@ -73,6 +73,17 @@ def test_the_merged_model_is_the_model_with_the_adapter_and_not_quantised(
     assert all(torch.equal(weights, expected[name]) for name, weights in merged.state_dict().items())
 
 
+def test_losses_are_reported_and_no_raw_log(tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = train(tmp_path, model, *(dialog(n, "correct") for n in range(8)))
+    (best,) = json.loads((folder / "result.json").read_text(encoding="utf-8"))["losses"]
+    done = capsys.readouterr()
+    assert f"step 2 of 2: loss on the validation pairs {best['eval_loss']:.4f}\n" in done.err
+    assert [line.partition(" ")[2] for line in done.out.splitlines()] == [
+        f"pairs, loss on 2 validation pairs {best['eval_loss']:.4f}",
+        f"folder: {folder}",
+    ]
+
+
 def test_a_second_training_in_a_folder_is_refused_while_the_first_goes_on(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
