@@ -33,11 +33,16 @@ def finetune(cfg: "DictConfig", job: "Job") -> None:
     Raises:
         GroundedDialogsError: a setting is wrong, the data or the model can't be read, or a package is missing.
     """
+    from generator.common.console import note
     from generator.config.job import load_named
-    from generator.training.data import load_finetuning, read_pairs
+    from generator.training.data import has_training, identify_training, load_finetuning, read_pairs
 
     settings, _ = load_named(cfg, job, load_finetuning, {"student", "data", "seed", "run_dir"})
-    pairs = read_pairs(settings)
+    pairs, folder = read_pairs(settings), settings.folder
+    trained = (folder / "result.json").exists() and (not settings.merged or (folder / "model").exists())
+    if trained and has_training(folder, identify_training(settings, pairs), settings.fresh):
+        note(f"run_dir={folder}: this student is trained; fresh=true starts over")  # before ten seconds of imports
+        return
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it warns of a package that nothing here needs
     from generator.training.sft import train
 

@@ -43,7 +43,6 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     identity = identify_training(settings, read)
     continues = has_training(folder, identity, settings.fresh)
     if continues and (folder / "result.json").exists():
-        note(f"run_dir={folder}: this student is trained; fresh=true starts over")
         if settings.merged and not (folder / "model").exists():
             with _alone(folder):
                 _merge(settings)

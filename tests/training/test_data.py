@@ -1,17 +1,22 @@
 """What a student learns from: drawn pairs, their passages, and the documents that are held out."""
 
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from generator.errors import ConfigError, CorpusError
+from generator.finetune import COMMAND
 from generator.schema import Dialog, Evidence, Verdict
-from generator.training.data import Finetuning, Pair, has_training, read_pairs
+from generator.training.data import Finetuning, Pair, has_training, identify_training, read_pairs
 from generator.training.draw import draw_pairs
 from generator.training.settings import Student
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
+from tests.support.runs import command
 
 STUDENT = Student(
     name="s", model="m", rank=8, alpha=32, quantised=False, learning_rate=1e-4, epochs=1, batch=16, at_once=1,
@@ -256,6 +261,27 @@ def test_a_folder_of_another_training_is_not_continued(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="another seed"):
         has_training(tmp_path, {"seed": 2})
     assert has_training(tmp_path, {"seed": 1})
+
+
+def test_a_finished_training_is_known_without_the_imports_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = []
+
+    def train(of: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
+        begun.append(of.merged)
+        of.folder.mkdir(exist_ok=True)
+        identity = json.dumps({"settings": identify_training(of, read)})
+        (of.folder / "student.json").write_text(identity, encoding="utf-8")
+        (of.folder / "result.json").touch()
+
+    monkeypatch.setitem(sys.modules, "generator.training.sft", SimpleNamespace(train=train))
+    data = write_dialogs(tmp_path / "people.jsonl", dialog(0, "correct"))
+    usual = ("student=smollm2", f"data={data}", f"run_dir={tmp_path / 'student'}")
+    assert command(*usual, program=COMMAND).code == 0
+    assert "is trained" in command(*usual, program=COMMAND).err
+    assert command(*usual, "merged=true", program=COMMAND).code == 0
+    assert begun == [False, True], "the whole model was missing"
 
 
 def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path) -> None:
