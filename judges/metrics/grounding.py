@@ -78,6 +78,8 @@ def _count_words(text: str) -> Counter[str]:
     if has_digits(text):
         text = THOUSANDS.sub("", text).replace(":00", "")  # “nine” is “9:00”
     counts = Counter(words(text))
+    for word in dialog_language().listed("address").intersection(counts):
+        del counts[word]
     for word, digits in zip([*counts], digits_of([*counts]), strict=True):
         if digits and digits != word:
             counts[digits] += counts.pop(word)  # “two” as “2”

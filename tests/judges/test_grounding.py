@@ -310,6 +310,11 @@ def test_the_passage_s_words_put_together_wrongly_are_not_correct(answer: str, l
     assert named in found.explanation
 
 
+def test_how_an_answer_speaks_to_the_user_is_no_claim() -> None:
+    plain, spoken = verdict("Yearly pass costs 120 crowns."), verdict("Your yearly pass'll cost you 120 crowns.")
+    assert spoken.score == plain.score
+
+
 def test_an_explanation_never_contradicts_its_label() -> None:
     seats = make_passage("s", "The stadium of Torvale seats 41,200 spectators.")
     for answer in ("41200", "There are 41200.", "It is 41,200, and it was that before."):
