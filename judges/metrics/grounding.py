@@ -21,7 +21,6 @@ from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
 from generator.common.support import (
-    Term,
     Unsupported,
     convert_units,
     find_other_units,
@@ -31,14 +30,13 @@ from generator.common.support import (
     term_keys,
 )
 from generator.dialogs.checks.asks_back import drop_requests
-from generator.dialogs.checks.evidence import find_uncovered
+from generator.dialogs.checks.evidence import COUNTS, drop_counts, find_uncovered, is_telling
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
 # The most that an answer is worth with a number in digits, or above three, that stands nowhere: among the responses
 # that it learned from, people found no more than so many of these grounded.
 WRONG_NUMBER = 0.2
-_COUNTS = {"two", "three"}
 SHORT = 12  # words: longer ones with a refusal in each clause mostly claim something
 SOME_LENGTH = 20  # words: English texts of that length without “the”, “of” and the like are lists
 LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
@@ -108,7 +106,7 @@ def _drop_unknown(answer: str) -> str:
 
 def _makes_up(answer: str, sources: Sequence[str]) -> bool:
     """Return True if an answer has a number or a name that none of the sources has."""
-    telling = [term for term in read_terms(answer) if term.kind == "name" or _is_telling(term)]
+    telling = [term for term in read_terms(answer) if term.kind == "name" or is_telling(term)]
     keys = [term_keys(text) for text in sources] if telling else []
     return any(not any(term.key in of for of in keys) for term in telling)
 
@@ -137,7 +135,7 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
         "words without support": 1 - shared / total,
         # A long answer may reword more; how many of twelve terms, so that length alone counts against none.
         "terms said by nobody": log1p(len(unheard) * min(1, LONG / max(1, len(terms)))),
-        "numbers said by nobody": log1p(len(list(filter(_is_telling, unheard)))),
+        "numbers said by nobody": log1p(len(list(filter(is_telling, unheard)))),
         "first person": sum(
             counts[word] for word in dialog_language().listed("first_person") if not any(word in of for of in sources)
         )
@@ -176,7 +174,7 @@ def _changes_one_term(claim: str, missing: Unsupported, texts: Sequence[str], sa
         or not low.isdisjoint(compared)  # “older” may be the question's word alone
         or low & _days()
         or any(c.isdigit() for word in low for c in word)
-        or set(map(str.casefold, missing.numbers)) - _COUNTS
+        or set(map(str.casefold, missing.numbers)) - COUNTS
         or find_unsupported(claim, [*texts, *said]).numbers
     )
 
@@ -191,11 +189,6 @@ def _find_swaps_of_copy(claim: str, texts: Sequence[str]) -> list[Swap]:
     """Return where a claim that is copied for the most part has other words than its passage at that place."""
     length = len(words(claim))
     return [swap for swap in find_swaps(claim, texts) if 2 * swap.context >= length]
-
-
-def _is_telling(term: Term) -> bool:
-    """Return True for a number that isn't a count of things just named."""
-    return term.kind == "number" and term.text.casefold() not in _COUNTS
 
 
 def _declines(turn: Turn) -> bool:
@@ -255,7 +248,7 @@ class GroundingJudge(ComputingJudge):
         if languages().differ:
             of = languages()
             return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")
-        texts, weights = [p.titled for p in passages], self.weights
+        texts, weights, answer = [p.titled for p in passages], self.weights, drop_counts(answer)
         told = drop_requests(answer)
         makes_up_options = bool(texts) and told != answer and _makes_up(answer, [*texts, *said])
         if not makes_up_options:
@@ -275,7 +268,7 @@ class GroundingJudge(ComputingJudge):
         others = find_other_units(claim, texts)
         if found["numbers said by nobody"] or others:
             score = min(score, WRONG_NUMBER)
-        elif any(unit.text in missing.words for number, unit in pairwise(read_terms(claim)) if _is_telling(number)):
+        elif any(unit.text in missing.words for number, unit in pairwise(read_terms(claim)) if is_telling(number)):
             score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
         supported = score >= weights.correct
         swaps = _find_swaps_of_copy(claim, texts) if supported else []

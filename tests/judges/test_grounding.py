@@ -310,6 +310,30 @@ def test_the_passage_s_words_put_together_wrongly_are_not_correct(answer: str, l
     assert named in found.explanation
 
 
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        (
+            "There are four ways to pay:\n\n1. By bank transfer\n2. The yearly pass\n\n3. In crowns\n4. Within days",
+            "correct",
+        ),
+        (
+            "**There are four ways to pay:**\n- By bank transfer\n  (within 60 days)\n- Pass\n- In crowns\n- Days",
+            "correct",
+        ),
+        (
+            "There are five ways to pay:\n\n1. By bank transfer\n2. The yearly pass\n3. In crowns\n4. Within days",
+            "incorrect",
+        ),
+        ("There are 4 ways to pay: bank transfer, the yearly pass, crowns, or days.", "correct"),
+        ("There are 7 ways to pay: bank transfer, the yearly pass, crowns, or days.", "incorrect"),
+        ("You pay within four days: bank transfer, the yearly pass, crowns, or days.", "incorrect"),
+    ],
+)
+def test_the_number_of_things_that_an_answer_lists_needs_no_passage(answer: str, label: str) -> None:
+    assert verdict(answer, "How can I pay?").label == label
+
+
 def test_how_an_answer_speaks_to_the_user_is_no_claim() -> None:
     plain, spoken = verdict("Yearly pass costs 120 crowns."), verdict("Your yearly pass'll cost you 120 crowns.")
     assert spoken.score == plain.score

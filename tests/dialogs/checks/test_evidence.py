@@ -32,6 +32,15 @@ PRICE, COLOUR = "An adult's ticket costs 5 crowns from a machine.", "The tram is
         ),
         ("I don't know. Do you mean the day ticket, or the night ticket?", [], True, ()),
         ("I don't know the price, but a machine sells tickets.", ["A machine sells them."], True, ()),
+        (
+            "There are two things to know: an adult's ticket costs 5 crowns, and machines sell it.",
+            [PRICE],
+            True,
+            ("two",),
+        ),
+        ("You pay one of three prices: 5 crowns from a machine, 5 crowns, or 5.", [PRICE], True, ("pay", "prices")),
+        ("You pay four prices: 5 crowns from a machine, or 5.", [PRICE], False, ("four",)),
+        ("It lasts five hours: an adult's ticket, a machine, crowns, or an adult.", [COLOUR], False, ("five",)),
         ("Although I have no details on the price, machines sell tickets.", ["A machine sells them."], True, ()),
     ],
 )
