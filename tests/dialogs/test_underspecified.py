@@ -14,7 +14,6 @@ from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
 from generator.dialogs.readings import find_readings, own_stems
 from generator.dialogs.underspecified import Underspecified
-from generator.dialogs.users import Asker
 from generator.errors import Rejected
 from generator.prompts.signatures import REJECTED
 from generator.schema import Passage
