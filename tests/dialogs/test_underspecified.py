@@ -181,13 +181,14 @@ def test_a_reading_is_told_by_a_name_whose_words_stand_in_other_passages() -> No
 READINGS_IN_A_PROCESS = """
 import random
 from generator.dialogs.readings import find_readings
-from tests.support.scripted import piece
+from tests.support.records import make_passage
 
 words = "anchor barley canal dredge engine ferry granite harbour island jetty kettle ladder".split()
 draw = random.Random(0)
 facts = [" ".join(["The", *draw.sample(words, 7), "cost {} crowns."]) for _ in range(6)]
 told = [" ".join(fact.format(100 * n + place) for place, fact in enumerate(facts)) for n in (1, 2, 3)]
-print([reading.sentence for reading in find_readings([piece(f"{n}", text) for n, text in enumerate(told)], 2)])
+passages = [make_passage(f"{n}", text, document_id=f"{n}", title=f"{n}") for n, text in enumerate(told)]
+print([reading.sentence for reading in find_readings(passages, 2)])
 """
 
 
@@ -198,7 +199,7 @@ def test_readings_are_the_same_in_another_process() -> None:
 
     found = find("0")
     assert "crowns" in found
-    assert found == find("1"), "else a run that is continued asks other questions"
+    assert found == find("4"), "else a run that is continued asks other questions"
 
 
 # --- the turn
