@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from generator.corpora.base import FormatError
 from generator.errors import describe
@@ -34,6 +35,14 @@ _BLOCKS = frozenset(
         "figure figcaption details summary fieldset form address"
     ).split()
 )
+# What an element ends where it begins, unless it is inside one of the last ones.
+_ENDED = {
+    "li": (("li",), ("ul", "ol", "menu")),
+    **dict.fromkeys(("dt", "dd"), (("dt", "dd"), ("dl",))),
+    **dict.fromkeys(("td", "th"), (("td", "th"), ("tr", "table"))),
+    "tr": (("tr",), ("table",)),
+    **dict.fromkeys(("thead", "tbody", "tfoot"), (("thead", "tbody", "tfoot"), ("table",))),
+}
 _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 # `str.split` takes the first four for white space.
 _BREAK, _CELL_BREAK, _TERM_END, _NOTE, _CELL_END = "\x1f", "\x1e", "\x1d", "\x1c", " | "
@@ -52,12 +61,31 @@ _VERBATIM = str.maketrans(" \n\t|", "\1\2\3\4")  # of what has lines: its white 
 _SHOWN = str.maketrans("\1\2\3\4", " \n\t|")
 
 
-def parse_html(page: str) -> "BeautifulSoup":
+@cache
+def _page_class() -> "type[BeautifulSoup]":
     from bs4 import BeautifulSoup
+
+    class Page(BeautifulSoup):
+        """A page whose items, rows and cells end where the next begins: HTML lets their end tags be left out."""
+
+        def handle_starttag(self, name: str, *args: Any, **options: Any) -> "Tag | None":
+            ended, around = _ENDED.get(name, ((), ()))
+            if ended:
+                for tag in reversed(self.tagStack):
+                    if tag.name in (*ended, *around):
+                        if tag.name in ended:
+                            self.handle_endtag(tag.name)
+                        break
+            return super().handle_starttag(name, *args, **options)
+
+    return Page
+
+
+def parse_html(page: str) -> "BeautifulSoup":
     from bs4.exceptions import ParserRejectedMarkup
 
     try:
-        return BeautifulSoup(page, "html.parser")
+        return _page_class()(page, "html.parser")
     except ParserRejectedMarkup as error:
         raise FormatError(f"not HTML: {describe(error)}") from error
 

@@ -1,5 +1,6 @@
 """HTML pages as documents."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,24 @@ def test_html_in_another_encoding_than_it_says_loses_no_letter(
     (tmp_path / "a.html").write_bytes(f'<meta charset="{named}"><p>{text}</p>'.encode(encoding))
     (document,) = good(read("folder", path=str(tmp_path)))
     assert document.text == text
+
+
+@pytest.mark.parametrize(
+    ("page", "blocks"),
+    [
+        ("<ul><li>One<li>Two</ul><p>End", ["- One", "- Two", "End"]),
+        ("<ol><li>One<ul><li>a<li>b</ul><li>Two</ol>", ["1. One", "- a", "- b", "2. Two"]),
+        ("<table><tr><th>Who<th>Fare<tr><td>Adult<td>3 €</table>", ["Who | Fare", "Adult | 3 €"]),
+        ("<table><thead><tr><th>Who<th>Fare<tbody><tr><td>Adult<td>3 €</table>", ["Who | Fare", "Adult | 3 €"]),
+        ("<table><tr><td>Bus<td><table><tr><td>a<td>b</table><tr><td>Tram</table>", ["Bus", "a | b", "Tram"]),
+    ],
+)
+def test_html_without_the_end_tags_that_may_be_left_out_is_read_as_with_them(
+    page: str, blocks: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.html").write_text(f"<meta charset=utf-8>{page}", encoding="utf-8")
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert re.split(r"\n+", document.text) == blocks
 
 
 def test_html_is_decoded_as_it_says_it_is_encoded(tmp_path: Path) -> None:
