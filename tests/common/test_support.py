@@ -288,3 +288,22 @@ def test_a_name_is_the_same_without_its_accents() -> None:
 def test_yes_and_no_say_nothing_that_a_source_could_support(code: str, answer: str) -> None:
     with use_languages(Languages(load_language(code), load_language(code))):
         assert read_terms(answer) == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "source"),
+    [
+        (
+            "it",
+            "Costa 5 euro, il 3 maggio 2024 il dieci per cento in meno.",
+            "Costa 5 €, il 03/05/2024 il 10 % in meno.",
+        ),
+        ("pt", "Custa 5 euros, a 3 de maio de 2024 dez por cento.", "Custa 5 €, a 03/05/2024 10%."),
+        ("nl", "Het kost 5 euro, op 3 mei 2024 tien procent.", "Het kost € 5, op 3 mei 2024 10%."),
+        ("ru", "Стоит 150 рублей, за 20 минут 10 процентов.", "Стоит 150 ₽, за 20 мин. 10%."),
+    ],
+)
+def test_units_and_signs_say_what_words_say_in_more_languages(code: str, text: str, source: str) -> None:
+    with use_languages(Languages(load_language(code), load_language(code))):
+        assert find_unsupported(text, [source]) == ((), (), ())
+        assert find_unsupported(text.replace("5", "6").replace("20", "30"), [source]).numbers
