@@ -35,6 +35,9 @@ _NO_TEXT = re.compile(
 _WIKI = re.compile(
     r"!\[\[[^\[\]\n]*\]\]|\[\[(?:[^\[\]|\n]+\|)?([^\[\]|\n]+)\]\]|(?<![=\w])==(?![\s=])([^=\n]+)==(?![=\w])"
 )
+# In “これは**「鍵」**です” CommonMark sees no bold print: between a letter and such a mark it wants a space.
+_LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_BOLD = re.compile(rf"(?<={_LETTER})\*\*([^\w\s*](?:[^*\n]*[^\s*])?)\*\*|\*\*([^\s*][^*\n]*[^\w\s*])\*\*(?={_LETTER})")
 # What Notion and MDX write notes as; in pages of HTML it is what stands beside the text. Notion's text follows at once,
 # and would be no Markdown.
 _ASIDE, _ASIDE_START = re.compile(r"(</?)aside\b", re.IGNORECASE), re.compile(r"^<aside>$", re.MULTILINE)
@@ -86,11 +89,12 @@ def _read_marks(state: StateCore) -> None:
 
 
 def _read_links(state: StateCore) -> None:
-    """Put what links of a wiki show in their place."""
+    """Put what links of a wiki show, and what is bold, in their place."""
     for token in state.tokens:
         for child in token.children or ():
             if child.type == "text":
-                child.content = _WIKI.sub(lambda found: found[1] or found[2] or "", child.content)
+                told = _BOLD.sub(lambda found: found[1] or found[2], child.content)
+                child.content = _WIKI.sub(lambda found: found[1] or found[2] or "", told)
 
 
 def _open(token: Token) -> str | None:

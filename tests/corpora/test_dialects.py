@@ -135,3 +135,18 @@ def test_links_and_marks_of_wikis_are_read_and_short_codes_are_not(tmp_path: Pat
         "Moor by day, if a == b and c == d, [1], [[ -f x ]] and [[1, 2], [3, 4]].",
         "Bring a cover.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "read_as"),
+    [
+        ("これは**「鍵」**です。**要確認。**次へ。", "これは「鍵」です。要確認。次へ。"),
+        ("这是**“重点”**内容。", "这是“重点”内容。"),
+        ("서울**(수도)**는 크다. **글(text)**은 굵다.", "서울(수도)는 크다. 글(text)은 굵다."),
+        ("`f(**「鍵」**x)`の**「鍵」**", "f(**「鍵」**x)の「鍵」"),
+    ],
+)
+def test_bold_print_beside_letters_without_spaces_leaves_no_marks(text: str, read_as: str, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text.replace("`", "") == read_as
