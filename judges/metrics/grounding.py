@@ -30,7 +30,7 @@ from generator.common.support import (
     term_keys,
 )
 from generator.dialogs.checks.asks_back import drop_requests
-from generator.dialogs.checks.evidence import COUNTS, drop_counts, find_uncovered, is_telling
+from generator.dialogs.checks.evidence import COUNTS, drop_counts, find_uncovered, is_telling, may_reword
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
@@ -292,7 +292,9 @@ class GroundingJudge(ComputingJudge):
         unread = dialog_language().pattern("refusal") is None or len(telling) < len(missing.numbers)
         vague = unread and not (missing.names or telling)
         vague = vague or (makes_up_options and not missing.numbers)  # a person may know what could be meant
-        if small or (label == "incorrect" and (vague or not named)):
+        # Nobody can have told what an agent feels.
+        reworded = not (others or swaps or found["first person"]) and label == "incorrect" and may_reword(claim, texts)
+        if small or reworded or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
         if label == "incorrect" and (other := _find_other_language(passages)):
             return self.verdict(UNJUDGED, f"no words can be compared: {dialog_language().name} about {other}")

@@ -339,6 +339,28 @@ def test_how_an_answer_speaks_to_the_user_is_no_claim() -> None:
     assert spoken.score == plain.score
 
 
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("Once the drive runs out of space, the program removes the oldest versions first, displaying {}.", "unjudged"),
+        (
+            "Once the drive runs out of space, the program removes the oldest 12 versions first, displaying {}.",
+            "incorrect",
+        ),
+        ("Once the drive runs out of space, Wendy removes the oldest versions first, displaying {}.", "incorrect"),
+        ("I love how my drive removes the oldest versions first once out of space, displaying {}.", "incorrect"),
+        (
+            "The program deletes the oldest versions and shows a warning. Bills are due by post twice yearly.",
+            "incorrect",
+        ),
+    ],
+)
+def test_an_answer_in_other_words_is_not_incorrect_without_a_fact_of_its_own(answer: str, label: str) -> None:
+    told = "If the target drive is full, the program deletes the oldest versions first and shows a warning."
+    space = make_passage("drive", f"{told} Backups take little space on the screen.")
+    assert verdict(answer.format("a warning that pops up on screen"), "What if it is full?", space).label == label
+
+
 def test_an_explanation_never_contradicts_its_label() -> None:
     seats = make_passage("s", "The stadium of Torvale seats 41,200 spectators.")
     for answer in ("41200", "There are 41200.", "It is 41,200, and it was that before."):

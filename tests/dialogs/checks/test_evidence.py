@@ -7,6 +7,7 @@ from generator.schema import Planned
 from tests.support.records import make_evidence_of, make_passage, make_turn
 from tests.support.scripted import piece
 
+PLANNED = Planned(question_type="direct")
 ASKED = "What does a ticket for the tram cost?"
 PRICE, COLOUR = "An adult's ticket costs 5 crowns from a machine.", "The tram is green."
 
@@ -82,7 +83,7 @@ def test_a_sentence_that_only_repeats_the_question_needs_evidence_too() -> None:
 def test_only_generated_answers_are_measured() -> None:
     passage = piece("tram", PRICE)
     turn = make_turn(1, query=ASKED, answer="It costs 5 crowns.", evidence=())
-    planned = turn.model_copy(update={"planned": Planned(question_type="direct")})
+    planned = turn.model_copy(update={"planned": PLANNED})
     cited = make_evidence_of(passage, PRICE)
     assert measure_turn((passage,), (), turn) is None
     assert measure_turn((passage,), (), planned.model_copy(update={"answerability": "conversational"})) is None
@@ -101,3 +102,19 @@ def test_sentences_are_ranked_by_the_words_they_share_with_answer_and_question()
 @pytest.mark.parametrize(("evidence", "covered"), [("The tram is green.", False), ("The tram is fast.", True)])
 def test_what_a_question_asks_to_confirm_is_told_by_the_evidence(evidence: str, covered: bool) -> None:
     assert measure_support("Yes, the tram is fast.", ["Is the tram fast?"], [evidence]).covered == covered
+
+
+def test_words_that_no_passage_has_are_no_fault_of_the_evidence() -> None:
+    drive = "If the target drive is full, the program deletes the oldest versions first and shows a warning."
+    passage = piece("drive", f"{drive} A backup takes an hour and runs at night.")
+    answer = (
+        "Out of room, the program removes the oldest versions first, displaying a warning if the target drive is {}."
+    )
+    turn = make_turn(
+        1, query="What of versions if the drive is full?", answer=answer.format("near its limit"), planned=PLANNED
+    )
+    cited, beside = (make_evidence_of(passage, text) for text in (drive, "A backup takes an hour and runs at night."))
+    assert find_uncovered([passage], [], turn.model_copy(update={"evidence": (cited,)})) is None
+    assert find_uncovered([passage], [], turn.model_copy(update={"evidence": (beside,)})) is not None
+    full = turn.model_copy(update={"answer": answer.format("90% used"), "evidence": (cited,)})
+    assert find_uncovered([passage], [], full) is not None
