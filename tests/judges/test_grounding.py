@@ -246,6 +246,13 @@ def test_courtesy_around_an_answer_claims_nothing(polite: str) -> None:
     assert verdict(f"The yearly pass costs 120 crowns. {polite}") == verdict("The yearly pass costs 120 crowns.")
 
 
+@pytest.mark.parametrize(
+    "phrase", ["I'm afraid not:", "I mean,", "Good news:", "No need to panic:", "As a result,", "In most cases,"]
+)
+def test_a_phrase_that_leads_to_a_claim_is_none(phrase: str) -> None:
+    assert verdict(f"{phrase} the yearly pass costs 120 crowns.") == verdict("The yearly pass costs 120 crowns.")
+
+
 def test_options_that_are_asked_back_about_are_not_made_up() -> None:
     def label(answer: str) -> str:
         return verdict(answer, "What does it cost?").label
