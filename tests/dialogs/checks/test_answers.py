@@ -196,6 +196,7 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("Just under two hours.", "How long does the ride take?"),
         ("Until the end of the season.", "How long is a ticket valid?"),
         ("From May to October.", "How long is the harbour open?"),
+        ("From spring to autumn.", "How long is the harbour open?"),
         ("It closed in 2005.", "How long was the tram in use?"),
         ("I don't know.", "How long does the ride take?"),
         ("I can tell you about the tram, but not about parking.", "How is the parking?"),
