@@ -1,7 +1,7 @@
 """Adapt the number of calls in flight to the server: more while it keeps up, half as many when it is overloaded.
 
-Additive increase and multiplicative decrease (Chiu and Jain 1989), as in TCP: all calls may be made until the first
-refusal, then the limit grows by a tenth of a call for every served call.
+Additive increase and multiplicative decrease (Chiu and Jain 1989), as in TCP: the limit doubles until the first
+refusal, then grows by a tenth of a call for every served call.
 """
 
 import asyncio
@@ -10,6 +10,9 @@ from contextlib import asynccontextmanager
 from heapq import heappop, heappush
 from itertools import count
 
+_START = 256
+# Until the first refusal, the limit doubles when calls have waited this long for a slot; a refusal comes sooner.
+_DOUBLING_S = 0.25
 _GROWTH = 0.1
 _DECREASE = 0.5
 
@@ -23,12 +26,13 @@ class Limiter:
     """
 
     def __init__(self, ceiling: int) -> None:
-        self.limit = float(ceiling)
+        self.limit = float(min(ceiling, _START))
         self.round = 0
         self._ceiling = ceiling
         self._in_use = 0
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = count()
+        self._doubling: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
     async def slot(self, age: int = 0) -> AsyncIterator[int]:
@@ -47,7 +51,7 @@ class Limiter:
     def grow(self) -> None:
         """Raise the limit after a served call, if it is reached: otherwise the server's capacity is unknown."""
         if self._waiting or self._in_use >= int(self.limit):
-            self.limit = min(self._ceiling, self.limit + _GROWTH)
+            self.limit = min(self._ceiling, self.limit + (_GROWTH if self.round else 1))
             self._admit()
 
     def shrink(self, begun: int) -> None:
@@ -63,6 +67,7 @@ class Limiter:
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heappush(self._waiting, (age, next(self._numbers), turn))
+        self._double_later()
         try:
             await turn
         except asyncio.CancelledError:
@@ -77,3 +82,14 @@ class Limiter:
             if not turn.done():
                 self._in_use += 1
                 turn.set_result(None)
+
+    def _double_later(self) -> None:
+        if self._doubling is None and not self.round and self.limit < self._ceiling:
+            self._doubling = asyncio.get_running_loop().call_later(_DOUBLING_S, self._double)
+
+    def _double(self) -> None:
+        self._doubling = None
+        if self._waiting and not self.round:
+            self.limit = min(self._ceiling, self.limit * 2)
+            self._admit()
+            self._double_later()
