@@ -71,6 +71,10 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "As far as I can see, nothing about parking is stated.",
         "The brochure is silent on parking, and its page says nothing about bicycles.",
         "There isn't any information about parking for the guests of the hall in the evening.",
+        "There's no mention of parking for guests. The yearly pass costs 120 crowns.",
+        "There are no details on parking, but the hall seats six people.",
+        "There isn't any mention of parking. Refunds are paid within 60 days.",
+        "I don't have details on parking. What I can tell you is that the hall seats six people.",
     ],
 )
 def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> None:
