@@ -36,7 +36,7 @@ COUNTS = {"two", "three"}
 
 _DIGIT = re.compile(r"\d")
 # What leads to a list, and an item of one on a line of its own.
-_LEAD, _ITEM = re.compile(r"[^.!?;:\n]*:(?=[\s*_])"), re.compile(r"(?:[-*•–+]|\d{1,2}[.)])\s")
+_LEAD, _ITEM = re.compile(r"(?<![^.!?;:\n])[^.!?;:\n]*:(?=[\s*_])"), re.compile(r"(?:[-*•–+]|\d{1,2}[.)])\s")
 _COMMA, _SENTENCE_END = re.compile("[,;،、，]"), re.compile(r"[.!?。！？।](?:\s|$)")
 _QUESTION = re.compile(rf"[^.!?。！？؟।\n]+{QUESTION_MARK}")
 
@@ -102,6 +102,8 @@ def is_telling(term: Term) -> bool:
 
 def drop_counts(answer: str) -> str:
     """Return an answer without the numbers that say how many things it lists: “four papers: …”, and then four."""
+    if ":" not in answer:  # most have none
+        return answer
     units = set[str]().union(*dialog_language().same)  # “four years: …” isn't one
     for lead in reversed([*_LEAD.finditer(answer)]):
         sizes = _count_items(answer[lead.end() :])
@@ -128,12 +130,16 @@ def may_reword(answer: str, passages: Sequence[str]) -> bool:
 
     They have most of it, half of each sentence of two content words and more, all of its names, and all of its numbers.
     """
-    known, terms = set[str]().union(*(term_keys(text) for text in passages)), read_terms(answer)
-    if any(term.key not in known and (term.kind == "name" or is_telling(term)) for term in terms):
+    terms = read_terms(answer)
+    if len(terms) < _REWORDED:
+        return False
+    known = set[str]().union(*(term_keys(text) for text in passages))
+    own = [term for term in terms if term.key not in known]
+    if len(terms) - len(own) < _REWORDED or any(term.kind == "name" or is_telling(term) for term in own):
         return False
     parts = (read_terms(answer[start:end]) for start, end in sentences(answer))
-    told = [(sum(term.key in known for term in part), len(part)) for part in (terms, *parts)]
-    return told[0][0] >= _REWORDED and all(size < 2 or 2 * shared >= size for shared, size in told)
+    told = ((sum(term.key in known for term in part), len(part)) for part in (terms, *parts))
+    return all(size < 2 or 2 * shared >= size for shared, size in told)
 
 
 def _list_claims(text: str) -> list[frozenset[str]]:
