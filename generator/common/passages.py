@@ -38,6 +38,11 @@ _SOURCE = re.compile(
     r"\bIn (?:Proceedings|Advances in)\b|\b(?:ISBN|ISSN|DOI|doi|arXiv)\W{1,2}\d|\bdoi\.org\b"
     r"|\bpp\. ?\d|\bpages \d+[–-]\d"
 )
+# A heading of plain text: the first line of a paragraph, With Capitals Like This, and a sentence in the next line.
+_CAPITAL = r"[^\W\d_a-zß-ÿ][\w'’-]*"
+_PLAIN_HEADING = re.compile(
+    rf"(?:\A|\n[^\S\n]*\n)({_CAPITAL}(?: (?:{_CAPITAL}|\w{{1,4}}|&))* {_CAPITAL})[^\S\n]*\n(?=\S[^\n]*[.!?])"
+)
 _LEAST_TELLING = 3  # words: “Yes, certainly.” needs the question before it
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
@@ -96,11 +101,13 @@ def told_in(passage: Passage) -> list[str]:
     A heading tells nothing, nor does a question, unless “Yes.” or the like follows it.
     """
     texts = [passage.text[start:end] for start, end in sentences(passage.text)]
+    headings = {found[1] for found in _PLAIN_HEADING.finditer(passage.text)}
     return [
         text
         for text, after in pairwise([*texts, ""])
         if text != passage.title
         and not is_heading(text)
+        and text not in headings
         and (not ends_in_question_mark(text) or 0 < len(words(after)) < _LEAST_TELLING)
     ]
 

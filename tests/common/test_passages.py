@@ -198,6 +198,14 @@ def test_sentences_of_any_text_are_ordered_trimmed_and_complete(seed: int) -> No
     assert text[position:].strip() == ""
 
 
+def test_a_heading_of_plain_text_tells_nothing() -> None:
+    told = ["You may help another person.", "Write or call.", "Anna Smith Leads", "Karl Weber", "The Pool Is Closed."]
+    text = (
+        f"{told[0]}\n\nApply With Your Local Office \n{told[1]}\n\n{told[2]}\n{told[3]}\n\n{told[4]}\nIt opens in May."
+    )
+    assert told_in(make_passage("office", text)) == [*told, "It opens in May."]
+
+
 def test_a_question_tells_nothing_unless_its_answer_needs_it() -> None:
     passage = make_passage("fares", "Is it free? Yes. What does it cost? It costs 5 crowns. He asked, “Why?”")
     assert told_in(passage) == ["Is it free?", "Yes.", "It costs 5 crowns.", "He asked, “Why?”"]

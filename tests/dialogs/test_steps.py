@@ -65,6 +65,7 @@ BAD = {
     "in the Agent's words": ("I don't have information on its driver.", LIKE_THE_AGENT),
     "as a machine": ("I am an AI language model.", LIKE_THE_AGENT),
     "as a helper": ("Do you have any other questions about the tram?", LIKE_THE_AGENT),
+    "as the office": ("Can we help you with a ticket for the tram?", LIKE_THE_AGENT),
     "of the Agent": ("How did you pay for the tram?", OF_THE_AGENT),
     "of the document": ("Does the document provide any information about the tram?", "speaks of the documents"),
     "announced": ("Here's another way to ask: How old is the driver?", LIKE_THE_AGENT),
