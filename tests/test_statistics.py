@@ -393,6 +393,7 @@ def test_paths_without_dialogs(tmp_path: Path) -> None:
     assert "the run has accepted none" in command(tmp_path).refused
     other = tmp_path / "other"
     other.mkdir()
+    (other / "notes.pdf").touch()
     for arguments in ([f"orquac:{other}"], [other, "corpus=quac"]):
         assert command(*arguments).refused.startswith(f"{other}: no file ends in")
 
