@@ -22,6 +22,7 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from benchmarks.command_line import add_data
 from benchmarks.judgements import read_ratings
+from generator.execution.session import collect_rarely
 from generator.optimization.labels import AUDIT, item, read_csv
 from generator.output.markdown import table
 from generator.schema import Dialog, Verdict
@@ -203,7 +204,8 @@ def main() -> None:
         return
     head = ["left out", "responses", "grounded", "k_precision AUC", "AUC", "kappa of all", "kappa", "unjudged"]
     start = time.process_time()  # before anything is cached
-    judged(responses, grounding.load_weights())
+    with collect_rarely():  # as the judge does in a run
+        judged(responses, grounding.load_weights())
     print(f"{len(responses) / (time.process_time() - start):.0f} pairs a second of processor time\n")
     print(table(head, rows(responses, partial=True)))
     print("\nWithout responses that are grounded in part:\n\n" + table(head, rows(responses, partial=False)))

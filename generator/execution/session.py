@@ -114,7 +114,7 @@ def run_session(session: Session[S], show: Callable[[S], None]) -> S:
         GroundedDialogsError: as `Session.go`.
         KeyboardInterrupt: the run was interrupted before it was complete, which this function has said (`reported`).
     """
-    with _frozen():
+    with collect_rarely():
         summary, interrupted = run_async(interruptible(session.go))
     show(summary)
     print(f"run folder: {session.folder}", flush=True)
@@ -126,7 +126,7 @@ def run_session(session: Session[S], show: Callable[[S], None]) -> S:
 
 
 @contextmanager
-def _frozen() -> Iterator[None]:
+def collect_rarely() -> Iterator[None]:
     """Keep the garbage collector from looking again and again through what outlives the block anyway."""
     thresholds = gc.get_threshold()
     gc.freeze()
