@@ -116,7 +116,7 @@ def _write_date(found: re.Match[str]) -> str:
 
 def drop_item_numbers(text: str) -> str:
     """Return a text without the numbers of a list's items; those inside a line count from 1 on (“: 1. Ask 2. Pay”)."""
-    if not any(map(str.isdigit, text)):
+    if text.isascii() and not has_digits(text):
         return text
     items = list[re.Match[str]]()
     for match in _INNER_ITEM.finditer(text):

@@ -94,6 +94,8 @@ def find_runs(text: str) -> list[tuple[str, str]]:
 
 
 def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     # The case-folded “İ” of Turkish is an “i” with a dot that stands alone, and cut words there.
     return unicodedata.normalize("NFKC", text).casefold().replace("i\u0307", "i")
 
@@ -113,6 +115,8 @@ def count_words(text: str) -> int:
 
 def is_unspaced(text: str) -> bool:
     """Return True if most of the text's letters are of scripts that write no spaces between words."""
+    if text.isascii():
+        return False
     letters = sum(map(str.isalpha, text))
     return 2 * len(_UNSPACED_LETTER.findall(text)) > letters
 

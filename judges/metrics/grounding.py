@@ -137,7 +137,9 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
         "terms said by nobody": log1p(len(unheard) * min(1, LONG / max(1, len(terms)))),
         "numbers said by nobody": log1p(len(list(filter(is_telling, unheard)))),
         "first person": sum(
-            counts[word] for word in dialog_language().listed("first_person") if not any(word in of for of in sources)
+            counts[word]
+            for word in dialog_language().listed("first_person").intersection(counts)
+            if not any(word in of for of in sources)
         )
         / total,
         "asks": float(has_question_mark(claim)),
