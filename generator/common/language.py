@@ -38,6 +38,7 @@ WordList = Literal[
     "alternative",  # asks for something else than to confirm
     "anywhere",  # tells no two topics apart
     "first_person",
+    "we",  # of those, what an office, shop or firm calls itself
     "address",  # speaks to the user, as no passage does; and parts of short forms (you'd, aren't)
     "courtesy",
     "preposition",

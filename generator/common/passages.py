@@ -39,7 +39,7 @@ _SOURCE = re.compile(
     r"|\bpp\. ?\d|\bpages \d+[–-]\d"
 )
 # A heading of plain text: the first line of a paragraph, With Capitals Like This, and a sentence in the next line.
-_CAPITAL = r"[^\W\d_a-zß-ÿ][\w'’-]*"
+_CAPITAL = r"\(?[^\W\d_a-zß-ÿ][\w'’-]*\)?"
 _PLAIN_HEADING = re.compile(
     rf"(?:\A|\n[^\S\n]*\n)({_CAPITAL}(?: (?:{_CAPITAL}|\w{{1,4}}|&))* {_CAPITAL})[^\S\n]*\n(?=\S[^\n]*[.!?])"
 )

@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 from math import ceil
 
 from generator.common.language import PatternName, cached_by_language, dialog_language
-from generator.common.passages import sentences, told_in
+from generator.common.passages import find_tokens, sentences, told_in
 from generator.common.scripts import count_words, has_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing
@@ -101,6 +101,21 @@ def _speaks_like_the_agent(message: str) -> bool:
         or language.matches("disclaimer", message)
         or language.matches("offers_help", message)
     )
+
+
+def _speaks_for_the_office(question: str, passages: Sequence[Passage]) -> bool:
+    """Return True for “How do they give us information?” if passages say “give us information” of who wrote them.
+
+    So does one of mtRAG's people's 637 questions.
+    """
+    we = dialog_language().listed("we")
+    copied = {three for three in _list_triples(question) if not we.isdisjoint(three)}
+    return bool(copied) and any(not copied.isdisjoint(_list_triples(p.text)) for p in passages)
+
+
+def _list_triples(text: str) -> set[tuple[str, ...]]:
+    tokens = [token.group() for token in find_tokens(text)]  # as they are spelt: “in the US” isn't “us”
+    return set(zip(tokens, tokens[1:], tokens[2:], strict=False))
 
 
 def speaks_of_documents(text: str, passages: Sequence[Passage] = ()) -> bool:
@@ -205,7 +220,7 @@ def _find_form_fault(question: str, passages: Sequence[Passage], question_type: 
         return "speaks of the documents"
     if speaks_like_the_prompt(question, passages):
         return LIKE_THE_PROMPT
-    if _AROUND.match(question) or _speaks_like_the_agent(question):
+    if _AROUND.match(question) or _speaks_like_the_agent(question) or _speaks_for_the_office(question, passages):
         return LIKE_THE_AGENT
     return OF_THE_AGENT if dialog_language().matches("asks_agent", question) else None
 

@@ -4,6 +4,7 @@ import pytest
 
 from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.questions import (
+    LIKE_THE_AGENT,
     NAMELESS,
     OFF_SUBJECT,
     UNFINISHED,
@@ -119,6 +120,17 @@ def test_the_user_of_a_passage_may_be_spoken_of() -> None:
     assert speaks_like_the_prompt("The user wants to know how one logs in.", [manual])
     assert speaks_like_the_prompt("No, I meant what the user asked.", [manual])
     assert speaks_like_the_prompt("What item does the user think is highly desired?", [manual])
+
+
+def test_a_user_does_not_speak_for_the_office_that_wrote_the_page() -> None:
+    page = piece("form", "Sign the form that lets doctors give us information about a disability in the US.")
+
+    def fault(question: str) -> str | None:
+        return find_fault(question, Documents(passages=(page,)), (), KINDS["direct"], Repetition(0.8))
+
+    assert fault("How do doctors give us information about a disability?") == LIKE_THE_AGENT
+    assert fault("Does a doctor give us a form about the disability?") is None
+    assert fault("Which form do doctors in the US sign?") is None
 
 
 def test_a_copied_sentence_is_no_message() -> None:
