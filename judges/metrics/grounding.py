@@ -77,7 +77,7 @@ def _count_words(text: str) -> Counter[str]:
         text = THOUSANDS.sub("", text).replace(":00", "")  # “nine” is “9:00”
     counts = Counter(words(text))
     for word in dialog_language().listed("address").intersection(counts):
-        del counts[word]
+        del counts[word]  # how an agent speaks to the user is no claim
     for word, digits in zip([*counts], digits_of([*counts]), strict=True):
         if digits and digits != word:
             counts[digits] += counts.pop(word)  # “two” as “2”

@@ -128,7 +128,8 @@ def _count_items(text: str) -> set[str]:
 def may_reword(answer: str, passages: Sequence[str]) -> bool:
     """Return True if an answer may say in other words what passages say, as the long answers of large models do.
 
-    They have most of it, half of each sentence of two content words and more, all of its names, and all of its numbers.
+    Passages have seven of its content words and numbers, half of those of each of its sentences with two or more, and
+    all of its names and numbers.
     """
     terms = read_terms(answer)
     if len(terms) < _REWORDED:
