@@ -182,7 +182,6 @@ class Components:
                 retriever,
                 k,
                 self.candidates,
-                algorithm.temperatures,
                 ("", *sorted(name for name in algorithm.endpoints if "generators" in name)),
                 sorted(name for name in algorithm.endpoints if "scorers" in name) or ("",),
             )

@@ -123,8 +123,7 @@ def test_the_specification_of_a_worker_can_be_pickled(site: Site) -> None:
         ("taxonomy=mixed", "algorithm=progressive: taxonomy=mixed has no scenarios; set one that has, such as "),
         ("algorithm=whole", "algorithm=whole: can't write the scenarios of taxonomy=rad_bench; set algorithm=progress"),
         ("algorithm.candidates=0", "algorithm.candidates=0: must be 1 or more"),
-        ("algorithm.temperatures=[]", "algorithm.temperatures: "),
-        ("algorithm.temperatures=[3]", "algorithm.temperatures=3: must be 2 or less"),
+        ("algorithm.temperatures=[0.4]", "algorithm.temperatures: unknown setting"),
         ("taxonomy.scenarios.newz=1", "taxonomy.scenarios.newz: unknown scenario; did you mean 'news'?"),
         ("taxonomy.scenarios={news: 0}", "taxonomy.scenarios: no type has a weight above 0"),
         ("taxonomy.path=nowhere", "taxonomy.path=nowhere: does not exist (looked in "),
@@ -160,7 +159,7 @@ def test_an_endpoint_that_is_not_there_is_named_by_its_setting(site: Site) -> No
 
 def test_other_algorithms_have_no_such_settings(site: Site) -> None:
     with scenario_server() as server:
-        done = site.run(server, "algorithm.temperatures=[0.5]")
+        done = site.run(server, "algorithm.scorers={}")
         models = site.run(server, *server.settings("algorithm.generators.b"))
-    assert done.error == "algorithm.temperatures: unknown here; only these have it: algorithm=progressive"
+    assert done.error == "algorithm.scorers: unknown here; only these have it: algorithm=progressive"
     assert models.code == 2 and models.error.startswith("algorithm.generators")

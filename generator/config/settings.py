@@ -73,11 +73,6 @@ class ProgressiveSettings(AlgorithmSettings):
     candidates: int = Field(
         ge=1, description="Sets of questions that are written for each dialog; the one that is rated best stays."
     )
-    temperatures: tuple[Annotated[float, Field(ge=0, le=2)], ...] = Field(
-        min_length=1,
-        description="Temperatures of the sets' writers, one set after another, over and over; a further attempt "
-        "at a set that failed a check has the next one.",
-    )
     generators: dict[str, Endpoint] = Field(
         description="Models that write sets in turn with `lm`, each under a name of your choice: "
         "`algorithm.generators.a=openai algorithm.generators.a.model=…`."

@@ -44,9 +44,7 @@ def write(
     scorers: Sequence[str] = ("",),
     others: Mapping[str, Scripted] | None = None,
 ) -> Draft:
-    program = ProgressiveDialog(
-        Repetition(0.8), shelf, 5, candidates, (0.4, 1.0), generators=generators, scorers=scorers
-    )
+    program = ProgressiveDialog(Repetition(0.8), shelf, 5, candidates, generators=generators, scorers=scorers)
 
     def opened(each: Scripted) -> Model:
         return Model(LanguageModel(each, each, seed=7), SharedPrefixAdapter(preamble=program.preamble))
@@ -193,7 +191,7 @@ def test_the_best_set_stays_and_of_equals_the_first() -> None:
         ("score", "rated 4 of 5", "Write a summary of the Cedar m"),
         ("score", "rated 1 of 5", "Write a summary of the Dogwood"),
     ]
-    assert [call.request.sampling.temperature for call in model.of("candidates")] == [0.4, 1.0, 0.4, 1.0]
+    assert [call.request.sampling.temperature for call in model.of("candidates")] == [0.4, 0.7, 1.0, 0.4]
     first, second, *_ = model.prompts("candidates")
     assert "Go on with floods near Alder." not in first and "Go on with floods near Alder." in task(second)
     assert "start from this" not in task(first)
