@@ -217,7 +217,7 @@ def test_a_missing_cluster_or_gpu_is_one_line(change: str, words: str, tmp_path:
 @pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "127.0.0.1", "local"])
 def test_an_address_is_that_of_a_head_node(address: str) -> None:
     with pytest.raises(ValidationError, match="HOST:PORT"):
-        RaySettings(workers=1, address=address, cpus=1, gpus=0)
+        RaySettings(workers=1, address=address, gpus=0)
 
 
 def test_a_server_that_is_no_head_node_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,11 +228,11 @@ def test_a_server_that_is_no_head_node_is_not_waited_for_without_end(monkeypatch
     with OpenAIServer() as server:
         address = f"127.0.0.1:{server.port}"
         with pytest.raises(RunError, match=f"executor.address={address}: no Ray cluster"):
-            Cluster(address, 1, 1, 0)
+            Cluster(address, 1, 0)
 
 
 def test_a_part_that_cannot_be_sent_to_workers_is_one_line() -> None:
-    with RaySettings(workers=2, cpus=1, gpus=0).open() as executor, pytest.raises(RunError, match=r"_thread\.lock"):
+    with RaySettings(workers=2, gpus=0).open() as executor, pytest.raises(RunError, match=r"_thread\.lock"):
         list(executor.spread(partial(isinstance, threading.Lock()), [range(1), range(2)]))
 
 
@@ -288,7 +288,7 @@ def test_an_index_is_the_same_whoever_builds_it(
 
     local = index(tmp_path / "local", one_by_one)
     word_model.encoded.clear()
-    with RaySettings(workers=2, address=cluster, cpus=1, gpus=0).open() as executor:
+    with RaySettings(workers=2, address=cluster, gpus=0).open() as executor:
         assert index(tmp_path / "ray", executor.spread) == local
     assert word_model.encoded == [""], "passages were encoded by the workers"
     assert len(local) > 5

@@ -1,7 +1,6 @@
 """The connection to a Ray cluster, and its errors on one line."""
 
 import logging
-import math
 import os
 import re
 import socket
@@ -33,7 +32,7 @@ class Cluster:
     Args:
         address: of a running cluster; None: start one on this machine.
         workers: the number of workers.
-        cpus, gpus: reserved for each worker.
+        gpus: reserved for each worker, beside a CPU.
 
     Attributes:
         ray: the package, with `ray.data`.
@@ -42,9 +41,9 @@ class Cluster:
         RunError: Ray isn't installed, there is no cluster, or none can be started.
     """
 
-    def __init__(self, address: str | None, workers: int, cpus: float, gpus: float) -> None:
+    def __init__(self, address: str | None, workers: int, gpus: float) -> None:
         self.ray = _import_ray(local=(address or _LOOPBACK).startswith(_LOOPBACK))
-        self._address, self._cpus = address, math.ceil(workers * cpus)
+        self._address, self._workers = address, workers
         self._failure: Exception | None = None
         self._connected, self._closing = Event(), Event()
         self._thread = Thread(target=self._hold, daemon=True)
@@ -59,7 +58,7 @@ class Cluster:
                 f"executor.address={address or 'null'}: {where} ({why}); `ray start --head` starts one"
             ) from self._failure
         resources = self.ray.cluster_resources()
-        room = int(min(resources.get(kind, 0) // each for kind, each in (("CPU", cpus), ("GPU", gpus)) if each))
+        room = int(min(resources.get(kind, 0) // each for kind, each in (("CPU", 1), ("GPU", gpus)) if each))
         if room < workers and not address:  # a cluster started here never gets more GPUs
             self.leave()
             raise RunError(
@@ -77,7 +76,7 @@ class Cluster:
     def _hold(self) -> None:
         start: dict[str, Any] = {
             "address": "local",
-            "num_cpus": self._cpus,
+            "num_cpus": self._workers,
             "include_dashboard": False,
             "object_store_memory": _OBJECT_STORE_BYTES,
         }

@@ -45,7 +45,6 @@ class RaySettings(ExecutorSettings):
         min_length=1,
         description="Address of a Ray cluster, or `auto` for this machine's own; null: start one for the run.",
     )
-    cpus: float = Field(gt=0, description="CPUs that Ray reserves for each worker.")
     gpus: float = Field(ge=0, description="GPUs that Ray reserves for each worker, as `retriever=dense` needs.")
 
     @field_validator("address")
@@ -125,7 +124,7 @@ class RayExecutor(Executor):
                 Apply,
                 fn_constructor_args=(applied, Path.cwd()),
                 compute=ray.data.ActorPoolStrategy(size=min(self._settings.workers, len(rows))),
-                num_cpus=self._settings.cpus,
+                num_cpus=1,
                 num_gpus=self._settings.gpus,
             )
             dataset.context.execution_options.preserve_order = True
@@ -144,7 +143,7 @@ class RayExecutor(Executor):
         """Return Ray, connected."""
         if self._cluster is None:
             wanted = self._settings
-            self._cluster = Cluster(wanted.address, wanted.workers, wanted.cpus, wanted.gpus)
+            self._cluster = Cluster(wanted.address, wanted.workers, wanted.gpus)
         return self._cluster.ray
 
     def _exchange(self, first: int, store: Store) -> Any:
@@ -179,7 +178,7 @@ class RayExecutor(Executor):
                     max_concurrent_calls_per_actor=share,
                     max_tasks_in_flight_per_actor=share + max(2, share // 4),
                 ),
-                num_cpus=self._settings.cpus,
+                num_cpus=1,
                 num_gpus=self._settings.gpus,
             )
         )
