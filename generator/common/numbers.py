@@ -36,6 +36,7 @@ _FULL_HOUR, _FULL_HOUR_DE = (
 )
 _MINUTES = {"sharp": "00", "past": "15", "half": "30", "to": "45"}
 _TOKENIZED = re.compile(r"\b(\d{1,3}) , (?=\d{3}\b)")  # “45 , 700”, in published sets
+_SWISS_THOUSANDS = re.compile(r"(?<=\d)['’](?=\d{3}(?!\d))")  # 1’250
 _SPACED_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 # One number, and no date or list.
 WITH_POINT = re.compile(r"\d+[.:]\d+|\d+,\d{1,3}|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
@@ -68,7 +69,7 @@ def write_plainly(text: str) -> str:
         text = spoken.sub(_write_time, text)
     if not has_digits(text):
         return text
-    text = _TOKENIZED.sub(r"\1,", text)
+    text = _SWISS_THOUSANDS.sub("", _TOKENIZED.sub(r"\1,", text))
     if half := dialog_language().pattern("and_half"):  # “2 hours and a half”, too
         text = re.sub(rf"(\d)( \w+)??{half.pattern}", r"\1.5\2", text, flags=re.IGNORECASE)
     text = _SCALED.sub(_write_scaled, _ISO_DATE.sub(_write_date, _DATE.sub(_write_date, text)))

@@ -343,7 +343,8 @@ def _stem(words: list[str]) -> list[str]:
 def _drop_accents(text: str) -> str:
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+    text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+    return text.replace("œ", "oe").replace("æ", "ae")
 
 
 def _find_codes(text: str) -> list[str]:

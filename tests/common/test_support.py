@@ -120,6 +120,7 @@ def test_a_year_before_a_pronoun_is_no_decade() -> None:
         ("ar", "الرسوم خمسون، خمسين، مائة", "الرسوم 50، 100"),
         ("es", "el 14/07/2024, 2 horas y media", "el 14 de julio de 2024, 2,5 horas"),
         ("es", "21 días", "veintiún días"),
+        ("de", "1’250 Franken, 1'250'000.50", "1250 Franken, 1 250 000,5"),
     ],
 )
 def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) -> None:
@@ -162,6 +163,20 @@ def test_numbers_of_other_languages_in_other_forms(code: str, said: str, source:
     language = load_language(code)
     with use_languages(Languages(language, language)):
         assert find_unsupported(said, [source]).numbers == missing
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "source"),
+    [
+        ("fr", "le coeur de ma soeur, des œufs", "le cœur de ma sœur, des oeufs"),
+        ("en", "an encyclopaedia", "an Encyclopædia"),
+        ("pt", "Paga R$ 50.", "Paga 50 reais."),
+    ],
+)
+def test_words_in_other_letters(code: str, said: str, source: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert find_unsupported(said, [source]) == find_unsupported(source, [said]) == ((), (), ())
 
 
 def test_what_french_elides_says_nothing() -> None:
