@@ -190,7 +190,7 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
         elif mode in ("dialog", "verified") and incorrect:
             reason = "in a dialog with an incorrect answer"
         elif failed := next((each for each in conditions if not each.holds(dialog, turn)), None):
-            stage, reason = "filter", f"not {failed.text}"
+            stage, reason = "filter", f"doesn't meet {failed.text}"
         else:
             kept.append(turn)
             continue

@@ -134,7 +134,7 @@ def test_a_run_filters_by_columns(openai_server: OpenAIServer, tmp_path: Path) -
     site.check_ledger()
     assert {row["turn"] for row in site.rows()} == {2}
     pairs = [drop for drop in site.drops() if drop["scope"] == "pair"]
-    assert {(drop["stage"], drop["reason"]) for drop in pairs} == {("filter", "not turn>1")}
+    assert {(drop["stage"], drop["reason"]) for drop in pairs} == {("filter", "doesn't meet turn>1")}
     assert all(row["rank_query"] and row["overlap"] is not None and row["difficulty"] for row in site.rows())
     wrong = site.run(openai_server, *settings, "judge.filter=k_recall>0")
     assert (wrong.code, "k_recall" in wrong.error) == (2, True)
@@ -174,7 +174,7 @@ def test_a_run_of_which_nothing_passes(openai_server: OpenAIServer, tmp_path: Pa
         openai_server, "algorithm=single", "dialogs=1", "max_attempts=2", "turns=2", "judge=none", "judge.filter=turn>2"
     )
     assert done.code == 1
-    assert site.summary()["dropped"] == {"filter": {"no pair passes the filter: not turn>2": 2}}
+    assert site.summary()["dropped"] == {"filter": {"no pair passes the filter: doesn't meet turn>2": 2}}
 
 
 def test_judging_removes_no_pair(tmp_path: Path) -> None:
