@@ -34,6 +34,12 @@ def choices(group: str) -> list[str]:
     return sorted({file.stem for conf in conf_folders() for file in (conf / group).glob("[!_]*.yaml")}) if group else []
 
 
+def targets(group: str) -> dict[str, str]:
+    """Return the class of each choice of a group, by the choice's name."""
+    files = [file for conf in reversed(conf_folders()) for file in (conf / group).glob("[!_]*.yaml")]
+    return {file.stem: _keys(file)["_target_"] for file in sorted(files, key=lambda file: file.stem)}
+
+
 def settings_of(command: str) -> set[str]:
     """Return the settings and groups that a command has, by the name of its file in `conf/`."""
     defaults = yaml.safe_load((CONF / f"{command}.yaml").read_text(encoding="utf-8"))["defaults"]

@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import digest
 from generator.config.choices import compose_choice
-from generator.config.conf_files import choices
+from generator.config.conf_files import choices, targets
 from generator.config.parts import build_choice, class_of, identify, plain, validate
 from generator.config.run_settings import RunSettings, scaled
 from generator.corpora.base import CorpusSettings
@@ -207,8 +207,7 @@ def _names_a_folder(exporter: Exporter) -> bool:
 
 def human_corpora() -> list[str]:
     """Return the corpora of `conf/` whose publishers have conversations of people about them."""
-    targets = ((name, compose_choice("corpus", name)) for name in choices("corpus"))
-    return [name for name, node in targets if issubclass(class_of("corpus", node["_target_"]), DialogCorpus)]
+    return [name for name, target in targets("corpus").items() if issubclass(class_of("corpus", target), DialogCorpus)]
 
 
 def human_corpus(corpus: str | Mapping[str, Any], path: str) -> DialogCorpus:
