@@ -56,7 +56,7 @@ def write(cfg: "DictConfig", job: "Job") -> None:
     given = [re.findall(r"\w+", override)[0] for override in HydraConfig.get().overrides.task]
     if unused := [name for name in dict.fromkeys(given) if name not in _USED]:
         note(f"{', '.join(unused)}: no effect on human dialogs, of which all are written")
-    with use_languages(DialogSet(corpus.name, corpus.dialogs).languages(corpus.language)):
+    with use_languages(DialogSet(corpus.name, corpus.dialogs).languages(corpus.language, "corpus.language")):
         write_human(settings, corpus, OmegaConf.to_yaml(cfg, resolve=True), job.command)
 
 

@@ -82,10 +82,13 @@ class DialogSet(NamedTuple):
         none = f"{NO_DIALOGS}: the run has accepted none" if self.dialogs_wanted else NO_DIALOGS
         return readable(self.path, self.records(), none, limit)
 
-    def languages(self, code: str | None = None) -> Languages:
+    def languages(self, code: str | None = None, setting: str = "") -> Languages:
         """Return the languages of passages and dialogs, as a sample shows them; `code` names that of the dialogs.
 
         Report dialogs of several languages that are taken for English, since no half of them is in one.
+
+        Args:
+            setting: the one that `code` comes from, for that report; empty if there is none.
         """
         sample = list(islice((record for record in self.records() if isinstance(record, Dialog)), SAMPLE))
         told = [" ".join(text for turn in dialog.turns for text in (turn.query, turn.answer)) for dialog in sample]
@@ -94,7 +97,8 @@ class DialogSet(NamedTuple):
         most, count = detect_language(told)
         spoken = code or most or found
         if not spoken and count:
-            note(f"{self.path}: no half of the dialogs is in one language, so English is assumed; set language if not")
+            remedy = f"; set {setting} if not" if setting else ""
+            note(f"{self.path}: no half of the dialogs is in one language, so English is assumed{remedy}")
         dialog = load_language(spoken or "en")
         return Languages(load_language(found) if found else dialog, dialog)
 

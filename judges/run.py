@@ -92,7 +92,7 @@ class JudgingRun(Session[JudgingSummary]):
         self.known, fingerprint, self.skipped = _read_through(self.input)
         self.total = len(self.known)
         prompts = prompt_version(judge.signatures, SharedPrefixAdapter().rules)
-        self.languages = self.input.languages(settings.language)
+        self.languages = self.input.languages(settings.language, "language")
         if settings.language and settings.language not in known_codes():
             note(f"language={settings.language}: no data for it; docs/languages.md says what isn't compared")
         self.identity = judging_identity(settings, fingerprint, prompts)

@@ -11,6 +11,7 @@ from generator.__main__ import COMMAND as generate
 from generator.dialogs.marks import fingerprint
 from generator.report import COMMAND
 from generator.schema import Dialog, Evidence
+from judges.__main__ import COMMAND as JUDGES
 from tests.output.html.test_page import unpack
 from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
@@ -103,6 +104,20 @@ def test_words_are_counted_in_the_language_of_the_set(tmp_path: Path) -> None:
     assert command(str(dialogs), f"output={output}", program=COMMAND).code == 0
     line = re.search(r"overlap of question and evidence.*?(\d\.\d+)", output.read_text(encoding="utf-8"), re.DOTALL)
     assert line and line[1] == "0.500"  # by English rules, where “das” counts, 0.6
+
+
+def test_no_setting_is_named_that_a_command_lacks(tmp_path: Path) -> None:
+    said = (
+        "Das Museum öffnet um neun Uhr, und am Montag bleibt es geschlossen.",
+        "Le musée ouvre à neuf heures et reste fermé le lundi toute la journée.",
+        "El museo abre a las nueve de la mañana y los lunes está cerrado todo el día.",
+    )
+    dialogs = [make_dialog(make_turn(1, query=text, answer=text), id=text[:3]) for text in said]
+    path = write_dialogs(tmp_path / "dialogs.jsonl", *dialogs)
+    report = command(str(path), f"output={tmp_path / 'page.html'}", program=COMMAND)
+    assert "one language, so English is assumed\n" in report.err
+    judging = command(f"input={path}", "judge=k_precision", f"run_dir={tmp_path / 'judged'}", program=JUDGES)
+    assert "one language, so English is assumed; set language if not\n" in judging.err
 
 
 def test_what_is_no_run_is_one_line(tmp_path: Path, run_dir: Path) -> None:
