@@ -16,7 +16,7 @@ from generator.prompts.replies import CUT_OFF, EMPTY, FILTERED
 from generator.schema import Message
 
 # Our own check finds most such prompts; lm.context is set by hand, and many servers don't say theirs.
-TOO_LONG = "the server refuses the next prompt as too long: lm.context may be more than it holds"
+TOO_LONG = "the server refuses the next prompt as too long: the context set for its model may be too large"
 
 
 class Model(NamedTuple):
@@ -106,7 +106,7 @@ def _mapped_errors(stage: str) -> Iterator[None]:
     try:
         yield
     except lm_errors.ContextWindowExceededError as error:
-        reason = TOO_LONG if error.status else "the next prompt does not fit lm.context"
+        reason = TOO_LONG if error.status else "the next prompt does not fit its model's context"
         raise Rejected("context", reason, _first_line(error)) from error
     except lm_errors.AdapterParseError as error:
         problem = error.args[0].partition("\n")[0]

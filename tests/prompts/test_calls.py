@@ -36,7 +36,7 @@ def test_an_endpoint_that_can_not_be_used_stops_the_run_in_one_line(error: Excep
 @pytest.mark.parametrize(
     ("error", "stage", "reason"),
     [
-        (lm15.ContextLengthError("about 9 tokens"), "context", "the next prompt does not fit lm.context"),
+        (lm15.ContextLengthError("about 9 tokens"), "context", "the next prompt does not fit its model's context"),
         (lm15.ContextLengthError("HTTP 400: too long", status=400), "context", TOO_LONG),
         (lm15.InvalidRequestError("HTTP 400: no", status=400), "model", "the server answers HTTP 400"),
         (lm15.RateLimitError("HTTP 429: slow down", status=429), "model", "the server answers HTTP 429"),
