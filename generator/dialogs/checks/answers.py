@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from generator.common.language import PatternName, dialog_language
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences, told_in
-from generator.common.refusals import drop_closings, drop_referrals, drop_refusals, has_refusal
+from generator.common.refusals import drop_closings, drop_referrals, drop_refusals, has_refusal, list_refusals
 from generator.common.scripts import ends_in_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
@@ -40,6 +40,9 @@ _LONG = 5
 # “I don't have information on that” is said of any question. Five of people's 34 longer refusals share less with their
 # dialog: they speak of documents or of “relevant information”.
 _LEAST_UNKNOWN, _LEAST_ASKED = 4, 0.25
+# Words of what isn't known beside something that is: nobody asked for it where the dialog has none of so many, by their
+# first letters (“drive”, “driver”). So do none of people's 45 partial answers (mtRAG, MTRAG-UN).
+_LEAST_UNASKED, _ALIKE = 3, 5
 # Characters before “in the documents,” that only lead up to it.
 _OPENING = 40
 # How alike the letters of a question are to those of the same with two slips, at least.
@@ -76,6 +79,8 @@ def find_answer_fault(
         return f"answers nothing: {missing}"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
+    if told and (unasked := _find_unasked_refusal(answer, [question, *said_in(history)])):
+        return f"says of something that nobody asked for that it isn't known: leave out “{unasked}”"
     # Where an answer had several things to tell of, the one that was meant is told again.
     answered = [turn for turn in history if turn.answerability != "underspecified"]
     if _repeats(told, question, answered):
@@ -218,6 +223,13 @@ def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:
     unknown = content_of(drop_referrals(answer))
     known = frozenset[str]().union(*map(content_of, said))
     return len(unknown) >= _LEAST_UNKNOWN and len(unknown & known) < _LEAST_ASKED * len(unknown)
+
+
+def _find_unasked_refusal(answer: str, said: Sequence[str]) -> str | None:
+    """Return the clause of an answer that gives something which says that it doesn't know what nobody asked for."""
+    known = {stem[:_ALIKE] for text in (*said, drop_refusals(answer)) for stem in content_of(text)}
+    refusals = (clause for clause, what in list_refusals(answer) if len(read_terms(what)) >= _LEAST_UNASKED)
+    return next((clause for clause in refusals if known.isdisjoint(stem[:_ALIKE] for stem in content_of(clause))), None)
 
 
 def _goes_round(answer: str, question: str) -> bool:

@@ -274,6 +274,19 @@ def test_other_languages_want_a_number_a_year_a_reason_or_a_difference_too(
             assert find_answer_fault(answer, question, ()) is None
 
 
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        ("It costs three crowns. I don't have information on how to create a save key.", True),
+        ("It costs three crowns. I don't have information on what tickets cost at weekends.", False),
+        ("It costs three crowns. I don't have information on how the fare in crowns changed.", False),
+        ("It costs three crowns, but I don't know more.", False),
+    ],
+)
+def test_what_nobody_asked_for_needs_no_refusal(answer: str, refused: bool) -> None:
+    assert (fault(answer) == "says of something that nobody asked for that it isn't known") is refused
+
+
 def test_an_empty_answer_is_refused() -> None:
     assert fault("…") == "empty answer"
 
