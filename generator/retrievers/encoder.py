@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from generator.common.console import note
 from generator.common.passages import windows
@@ -21,6 +21,8 @@ from generator.schema import Passage
 
 # How long to wait for the hub; its own client tries for a minute and prints each failure.
 HUB_TIMEOUT_S = 10
+# Tokens that neighbouring windows share, but at most half of each.
+_WINDOW_OVERLAP = 32
 # Passages that are looked at, and the share of their text from which it is reported that the encoder truncates it.
 SAMPLE, UNREAD = 200, 0.05
 
@@ -36,7 +38,6 @@ class EncoderSettings(RetrieverSettings):
         description="Tokens of a passage that make one vector. all-MiniLM-L6-v2 reads 256 word pieces, title included: "
         "some 192 tokens.",
     )
-    window_overlap: int = Field(ge=0, description="Tokens that neighbouring windows share.")
     query_prefix: str | None = Field(
         description="Text before each query, for encoders that want it, such as `query: ` for E5; null: the prompt "
         "that the model's own configuration has for queries, if any."
@@ -46,11 +47,10 @@ class EncoderSettings(RetrieverSettings):
         "model's own configuration has for passages, if any."
     )
 
-    @model_validator(mode="after")
-    def _check_window_overlap(self) -> Self:
-        if self.window_overlap >= self.window:
-            raise ValueError(f"window_overlap ({self.window_overlap}) must be less than window ({self.window})")
-        return self
+    @property
+    def window_overlap(self) -> int:
+        """Tokens that neighbouring windows share."""
+        return min(_WINDOW_OVERLAP, self.window // 2)
 
     def load(self) -> "Encoder":
         """Return the encoder; errors as of `Encoder`."""

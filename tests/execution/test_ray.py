@@ -272,7 +272,6 @@ def test_an_index_is_the_same_whoever_builds_it(
         query_prefix=None,
         passage_prefix=None,
         window=30,
-        window_overlap=5,
         bm25_weight=1,
         rrf_k=10,
         depth=50,

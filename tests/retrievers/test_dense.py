@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from generator.common.passages import windows
 from generator.config.choices import compose_choice
@@ -20,7 +19,7 @@ from generator.retrievers import dense
 from generator.retrievers.base import Ranker
 from generator.retrievers.dense import DenseSettings
 from generator.retrievers.encoder import Encoder
-from generator.schema import Document, Scored, Split
+from generator.schema import Document, Passage, Scored, Split
 from tests.support.encoders import WordModel, find_minilm
 from tests.support.openai_server import OpenAIServer, words
 from tests.support.runs import Site
@@ -45,7 +44,7 @@ def library(folder: Path, documents: Sequence[Document], size: int = 30, overlap
 
 def opened(lib: Library, validation: Set[str] = frozenset(), **settings: object) -> Ranker:
     mask = np.array([lib.document(row).id in validation for row in range(len(lib))])
-    return DenseSettings(**{**SETTINGS, "window": 12, "window_overlap": 3, **settings}).open(lib, mask)
+    return DenseSettings(**{**SETTINGS, "window": 12, **settings}).open(lib, mask)
 
 
 def search(retriever: Ranker, query: str, k: int = 5, split: Split = "train") -> list[Scored]:
@@ -58,7 +57,7 @@ def plain(lib: Library, model: WordModel, query: str, held: Set[str], k: int, sp
     for passage in lib.passages():
         if (passage.document_id in held) != (split == "validation"):
             continue
-        texts = [passage.text[start:end] for start, end in windows(passage.text, 12, 3)]
+        texts = [passage.text[start:end] for start, end in windows(passage.text, 12, 6)]
         texts = [f"{passage.title}\n{text}" if passage.title else text for text in texts]
         cosines = model.encode(texts).astype(np.float64) @ model.encode([query])[0]
         found.append((passage.id, float(cosines[0] + cosines.max()) / 2))
@@ -135,10 +134,10 @@ def test_text_that_the_model_does_not_read_is_reported_when_the_index_is_built(
 ) -> None:
     word_model.max_seq_length = 21
     lib = library(tmp_path, [Document(id="a", title="A", text="word " * 100)])
-    opened(lib, window=window, window_overlap=5)
+    opened(lib, window=window)
     shown = capsys.readouterr().err
     assert (f"retriever.window={window}" in shown) == ("retriever.window=20 fits" in shown) == told
-    opened(lib, window=window, window_overlap=5)
+    opened(lib, window=window)
     assert not capsys.readouterr().err
 
 
@@ -166,7 +165,7 @@ def test_an_interrupted_build_continues(tmp_path: Path, word_model: WordModel, m
     word_model.encoded.clear()
     assert search(opened(lib), "river", 30) == expected
     # Three chunks of passages were there; one text shows how long vectors are, and one is the query.
-    there = sum(len(list(windows(passage.text, 12, 3))) for passage in lib.passages(range(3 * 4)))
+    there = sum(len(list(windows(passage.text, 12, 6))) for passage in lib.passages(range(3 * 4)))
     assert len(word_model.encoded) == before - there
     assert not list(lib.folder.glob("*.part"))
 
@@ -193,9 +192,11 @@ def test_a_model_that_fails_is_one_line(tmp_path: Path, word_model: WordModel, m
         search(retriever, "river")
 
 
-def test_windows_must_be_longer_than_their_overlap() -> None:
-    with pytest.raises(ValidationError, match="window_overlap"):
-        DenseSettings(**SETTINGS | {"window_overlap": 192})
+@pytest.mark.parametrize(("window", "shared"), [(1, 0), (12, 6), (192, 32), (384, 32)])
+def test_windows_share_32_tokens_but_at_most_half_of_each(window: int, shared: int) -> None:
+    passage = Passage(id="p", document_id="d", text=" ".join(map(str, range(1000))), start=0, end=1)
+    first, second, *_ = DenseSettings(**SETTINGS | {"window": window}).windows(passage)
+    assert len({*first.split()} & {*second.split()}) == shared
 
 
 def test_without_the_package_one_line_says_which_extra(
@@ -221,7 +222,7 @@ def test_minilm_finds_paraphrases(tmp_path: Path) -> None:
     ]
     pytest.importorskip("sentence_transformers", reason="sentence-transformers isn't installed (extra dense)")
     model = find_minilm()
-    retriever = opened(library(tmp_path, documents, 512, 100), model=model, window=192, window_overlap=32)
+    retriever = opened(library(tmp_path, documents, 512, 100), model=model, window=192)
     found = search(retriever, "How much is parking?", 3)
     assert found[0].passage.document_id == "fees"
     assert search(retriever, "When must a young animal see the vet?", 1)[0].passage.document_id == "dogs"

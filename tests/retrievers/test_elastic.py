@@ -163,7 +163,7 @@ def test_vectors_see_all_of_a_passage_and_score_as_dense_does(
     """Each document is one passage of up to twelve windows; the word that is asked for stands in a later one."""
     documents = [Document(id=f"d{n}", title="T", text="harbour " * 20 * n + f"number{n}. " * 3) for n in range(1, 6)]
     lib = library(tmp_path, documents)
-    windows: dict[str, Any] = {"window": 10, "window_overlap": 2, "passage_prefix": "passage: ", "query_prefix": "q: "}
+    windows: dict[str, Any] = {"window": 10, "passage_prefix": "passage: ", "query_prefix": "q: "}
     dense = {name: value for name, value in compose_choice("retriever", "dense").items() if name != "_target_"}
     ours = DenseSettings(**dense | windows)
     ranked = asyncio.run(ours.open(lib, lib.validation(0, 1)).rank("number4", 5, "train"))
