@@ -184,15 +184,15 @@ def test_text_that_the_model_does_not_read_is_reported_when_the_index_is_built(
 
 
 def test_several_bulk_requests_are_under_way_at_a_time(server: ElasticsearchServer, tmp_path: Path) -> None:
-    arrived, at_once = threading.Barrier(3, timeout=30), []
+    arrived, at_once = threading.Barrier(4, timeout=30), []
 
     async def wait(request: Any) -> Any:
         at_once.append(await asyncio.to_thread(arrived.wait))
         return server.response(200, server.answer(request, await request.read()))
 
-    server.faults["/_bulk"] = [wait] * 3
-    retriever = opened(numbered(tmp_path, 20), server, chunk=4, bulk_requests=3, retries=0)
-    assert len(at_once) == 3
+    server.faults["/_bulk"] = [wait] * 4
+    retriever = opened(numbered(tmp_path, 20), server, chunk=4, retries=0)
+    assert len(at_once) == 4
     assert server.written() == {str(row): 1 for row in range(20)}
     assert found(retriever, "number19") == ["d19"]
 

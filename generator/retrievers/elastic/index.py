@@ -29,6 +29,8 @@ Fields = dict[str, Any]
 FORMAT = 3
 # Bits of a document's split key: any JSON parser keeps integers of this size exactly.
 KEY_BITS = 53
+# Requests with passages that are under way at a time.
+_REQUESTS = 4
 # Passages that are looked up together, when a build continues.
 _LOOKUP = 1000
 
@@ -184,19 +186,19 @@ class Index:
         return properties
 
     def _load(self, new: bool) -> None:
-        total, requests = self.library.passage_count, self.settings.bulk_requests
+        total = self.library.passage_count
         if self.encoder is not None:
             self.settings.note_unread(self.library, self.encoder)
         note(f"{self.place}: loading {total} passages" if new else f"{self.place}: looking for missing passages")
         done = sent = 0
         start, tell = time.monotonic(), paced()
         sending: deque[Future[None]] = deque()
-        with ThreadPoolExecutor(requests) as pool, self.server.giving_up_on_errors():
+        with ThreadPoolExecutor(_REQUESTS) as pool, self.server.giving_up_on_errors():
             for passages, known in self._chunks(new):
                 if missing := [item for item in passages if item[0] not in known]:
                     # Encoded here, one chunk after another, while others are on their way.
                     sending.append(pool.submit(self._send, self._documents(missing)))
-                if len(sending) > requests:
+                if len(sending) > _REQUESTS:
                     sending.popleft().result()
                 done, sent = done + len(passages), sent + len(missing)
                 left = (total - done) * (time.monotonic() - start) / done

@@ -45,9 +45,6 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
         min_length=1, description="Name of the index; null: derived from corpus, passages and mode."
     )
     chunk: Annotated[int, Operational] = Field(ge=1, le=1000, description="Passages to send in one request.")
-    bulk_requests: Annotated[int, Operational] = Field(
-        ge=1, description="Requests with passages that are under way at a time, while the index is built."
-    )
     shards: int = Field(
         ge=1, description="Shards of the index. Word statistics are each shard's own, so scores depend on this."
     )
