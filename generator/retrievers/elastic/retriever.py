@@ -57,10 +57,6 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
     search_endpoint: Annotated[str, Operational] = Field(
         min_length=1, description="Inference endpoint that reads queries; created unless it exists."
     )
-    search_threads: Annotated[int, Operational] = Field(
-        ge=1,
-        description="Threads of each copy of the model behind `search_endpoint` when it is created: 1, 2, 4, 8, ….",
-    )
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
@@ -110,7 +106,7 @@ class ElasticsearchSettings(FusionSettings, EncoderSettings, Access):
         index = Index(self, server, library, self._load_searched())
         if "elser" in self.searched:
             _create_endpoint(server, self.ingest_endpoint, self.elser_model, threads=1)
-            _create_endpoint(server, self.search_endpoint, self.elser_model, self.search_threads)
+            _create_endpoint(server, self.search_endpoint, self.elser_model, threads=2)
         index.build()
         retriever = Elasticsearch(index, validation)
         retriever.check()
