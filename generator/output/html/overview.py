@@ -8,7 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from generator.common.scripts import count_words
-from generator.dialogs.columns import label_order
+from generator.dialogs.columns import is_person, label_order
 from generator.output.html.charts import bars, columns, stacks
 from generator.output.html.sources import ReportSet, RunCounts
 from generator.output.stats.comparison import Column, share_of
@@ -41,11 +41,12 @@ class Figure(NamedTuple):
 
 
 class Distributions:
-    """Counts dialogs by length."""
+    """Counts dialogs by length, and collects what they were made of and by whom, which a blind sample doesn't say."""
 
     def __init__(self) -> None:
         titles = "Turns a dialog", "Unique passages a dialog", "Words of a question", "Words of an answer"
         self.lengths = {title: Counter[int]() for title in titles}
+        self.origin: dict[str, dict[str, None]] = {"corpus": {}, "written by": {}, "judged by": {}}
 
     def add(self, dialog: Dialog) -> None:
         turns, passages, questions, answers = self.lengths.values()
@@ -55,6 +56,11 @@ class Distributions:
             questions[count_words(turn.query)] += 1
             if turn.answer:  # some of RAD-Bench's have no reference
                 answers[count_words(turn.answer)] += 1
+        if dialog.lm:
+            judges = (v for turn in dialog.own_turns for v in turn.verdicts if not is_person(v))
+            named = (f"{v.judge} ({v.model})" if v.model else v.judge for v in judges)
+            for found, names in zip(self.origin.values(), ([dialog.corpus], [dialog.lm], named), strict=True):
+                found.update(dict.fromkeys(names))
 
 
 def funnel(runs: Sequence[tuple[str, RunCounts]]) -> Iterator[Figure]:

@@ -15,7 +15,7 @@ from generator.output.html.charts import bars
 from generator.output.html.page import write_report
 from generator.output.html.sources import ReportSet, RunCounts
 from generator.output.stats.comparison import count
-from generator.schema import Dialog, Drop, Planned
+from generator.schema import Dialog, Drop, Planned, Verdict
 from taxonomy import read_criteria
 from tests.support.records import make_dialog, make_evidence, make_hits, make_passage, make_turn
 
@@ -120,6 +120,23 @@ def test_the_same_charts_of_several_runs_follow_each_other() -> None:
     titles = [figure.title.split(" (") for figure in overview.funnel([(" (one)", counts), (" (two)", counts)])]
     assert [run for _, run in titles] == ["one)", "two)"] * 4
     assert all(one[0] == two[0] for one, two in zip(titles[::2], titles[1::2], strict=True))
+
+
+def test_the_overview_says_what_dialogs_are_made_of_and_if_they_give_themselves_away(tmp_path: Path) -> None:
+    """All of mtRAG's unanswerable questions have no passage; a blind sample names neither model nor judge."""
+    judged = Verdict(judge="correctness", label="correct", explanation="", model="judge-7b")
+    answerable = make_turn(1, verdicts=(judged,))
+    given = [
+        make_dialog(answerable, passages=[make_passage("p", "Of it.")], id=f"{n}", lm="model-7b", corpus="harbour")
+        if n % 2
+        else make_dialog(make_turn(1, answerability="unanswerable"), id=f"{n}", lm="model-7b", corpus="harbour")
+        for n in range(60)
+    ]
+    page = write(tmp_path / "r.html", make_set("run", given))
+    assert "corpus: harbour · written by: model-7b · judged by: correctness (judge-7b)" in page
+    assert "answerable by the number of passages (AUC 1.00)" in page
+    fair = write(tmp_path / "r.html", make_set("run", [each.model_copy(update={"lm": ""}) for each in given[1::2]]))
+    assert not any(word in fair.partition('id="dialogs"')[0] for word in ("AUC", "harbour", "model-7b", "judge-7b"))
 
 
 def test_the_share_of_turns_that_lean_on_the_dialog_has_a_chart() -> None:
