@@ -71,7 +71,7 @@ def funnel(runs: Sequence[tuple[str, RunCounts]]) -> Iterator[Figure]:
     """
     for of, counts in runs:
         dialogs = [_Step("attempted", counts.attempted), *_losses(counts.dropped), _Step("accepted", counts.accepted)]
-        yield _steps(f"From attempted to accepted dialogs{of}", "dialogs", dialogs)
+        yield _steps(f"Dialogs, from attempted to accepted{of}", "dialogs", dialogs)
     for of, counts in runs:
         lost = _losses(counts.dropped_pairs)
         pairs = [
@@ -81,7 +81,7 @@ def funnel(runs: Sequence[tuple[str, RunCounts]]) -> Iterator[Figure]:
         ]
         unjudged = f"{counts.unjudged_pairs:,} pairs in the dataset are unjudged." if counts.unjudged_pairs else ""
         if pairs[0].number:
-            yield _steps(f"From their pairs to the dataset{of}", "pairs", pairs, unjudged)
+            yield _steps(f"Pairs, from accepted dialogs to the dataset{of}", "pairs", pairs, unjudged)
     for of, counts in runs:
         if losses := _losses(counts.dropped_turns):
             text = "Beside the dialogs above: each left its dialog shorter than planned."
@@ -115,7 +115,7 @@ def _steps(title: str, what: str, steps: Sequence[_Step], text: str = "") -> Fig
     labels = [step.label for step in drawn]
     return Figure(
         title,
-        stacks(title, labels, {"left": left, "dropped": lost}, lambda n: f"{n:,.0f}" if n else "", values=True),
+        stacks(title, labels, {"remaining": left, "dropped": lost}, lambda n: f"{n:,.0f}" if n else "", values=True),
         (what, "number", "share"),
         [(label, f"{n:,}", _SHARE(n / whole) if whole else ABSENT) for label, n, _ in steps],
         text,
@@ -158,7 +158,8 @@ def lengths(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator[
         least = min(min(each, default=most) for each in found)
         width = next(w for e in range(9) for w in (10**e, 2 * 10**e, 5 * 10**e) if ceil((most - least + 1) / w) < _BINS)
         places = range(least // width, most // width + 1)
-        labels = [str(p) if width == 1 else f"{p * width}–{(p + 1) * width - 1}" for p in places]
+        ends = [(max(p * width, least), min((p + 1) * width - 1, most)) for p in places]
+        labels = [str(low) if low == high else f"{low}–{high}" for low, high in ends]
         series: dict[str, list[float | None]] = {}
         for name, counts in zip(names, found, strict=True):
             total = counts.total() or 1
@@ -166,10 +167,8 @@ def lengths(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator[
                 sum(n for value, n in counts.items() if value // width == place) / total for place in places
             ]
         mean = [sum(v * n for v, n in each.items()) / (each.total() or 1) for each in found]
-        said = "mean " + ", ".join(
-            f"{m:,.1f}" + (f" ({name})" if len(names) > 1 else "") for name, m in zip(names, mean, strict=True)
-        )
         chart = columns(title, labels, series, "{:.0%}".format)
+        said = f"mean {_of_each(names, [f'{m:,.1f}' for m in mean])}"
         yield Figure(title, chart, ("", *series), _table(labels, series, _SHARE), said)
 
 
@@ -183,8 +182,8 @@ def verdicts(names: Sequence[str], counted: Sequence[Column]) -> Iterator[Figure
             name: [share_of(portions, label) for label in labels] for name, portions in zip(names, found, strict=True)
         }
         title = f"Verdicts of {judge}"
-        number = ", ".join(f"{sum(portion.count for portion in portions):,}" for portions in found)
-        yield Figure(title, bars(title, labels, series, _SHARE), text=f"of {number} turns")
+        number = _of_each(names, [f"{sum(portion.count for portion in portions):,}" for portions in found])
+        yield Figure(title, bars(title, labels, series, _SHARE), text=f"turns judged: {number}")
 
 
 def costs(of: str, counts: RunCounts) -> Iterator[Figure]:
@@ -206,6 +205,11 @@ def costs(of: str, counts: RunCounts) -> Iterator[Figure]:
     of_pair = ("calls a pair", "computed prompt tokens a pair", "completion tokens a pair")
     title = f"Tokens by stage{of}"
     yield Figure(title, stacks(title, list(counts.stages), parts, _compact), head + of_pair, rows)
+
+
+def _of_each(names: Sequence[str], figures: Sequence[str]) -> str:
+    """Return a figure of each set, with its name if there are several."""
+    return ", ".join(f"{n} ({name})" if len(names) > 1 else n for name, n in zip(names, figures, strict=True))
 
 
 def _compact(number: float) -> str:

@@ -140,6 +140,7 @@ function search() {
     return true;
   });
   dim();
+  if (current && found.length && !found.includes(current)) show(found[0]);
   const accepted = found.filter(e => e.accepted).length;
   $("found").textContent = `${count(found.length, "dialog")} (${(found.length - accepted).toLocaleString("en")} dropped), ${count(turns, "turn")}`;
   $("rows").style.height = `${found.length * ROW}px`;
@@ -173,7 +174,7 @@ function row(entry, place) {
   const lost = entry.turns.filter(t => t.kept === false).length;
   const marked = marks.ofDialog(entry);
   const kind = entry.accepted
-    ? [count(entry.turns.length, "turn"), lost ? `${lost} dropped` : ""]
+    ? [count(entry.turns.length, "turn"), lost ? `${count(lost, "pair")} dropped` : ""]
     : ["✗ dropped", whole ? `${whole.stage}: ${whole.reason}` : ""];
   const state = [...kind, marked ? `✎ ${marked}` : "", several ? runs[entry.run].name : "", entry.title].filter(Boolean).join(" · ");
   const node = el("div", { className: `row${entry.accepted ? "" : " dropped"}`, id: `row-${place}`,
@@ -239,7 +240,7 @@ const labelled = (label, text) => text ? el("p", { className: "small" }, el("b",
 
 function worthOf(turn, detail) {
   const ranks = [["last turn", detail.rank_last_turn], ["search query", detail.rank_query]].filter(([, rank]) => rank);
-  return [turn.difficulty, turn.overlap !== null && `overlap ${turn.overlap}`,
+  return [turn.difficulty, turn.overlap !== null && `overlap of words ${turn.overlap}`,
     ranks.length && `evidence ranked ${ranks.map(([by, rank]) => `${rank} by the ${by}`).join(", ")}`,
     turn.new_passages !== null && count(turn.new_passages, "new passage")].filter(Boolean).join(" · ");
 }
@@ -261,13 +262,13 @@ function turnOf(entry, turn, detail) {
       const place = shown.places.get(passage_id);
       const to = el("button", { type: "button", disabled: place === undefined }, name(place));
       to.addEventListener("click", () => $(`passage-${place}`).scrollIntoView({ block: "start" }));
-      return el("li", {}, `${rank}. `, to, score ? ` ${score.toPrecision(3)}` : "", fresh ? el("b", {}, " new") : "");
+      return el("li", {}, `${rank}. `, to, score ? ` score ${score.toPrecision(3)}` : "", fresh ? el("b", {}, " new") : "");
     })) : "",
     answer,
     detail.reasoning ? el("details", {}, el("summary", {}, "reasoning"), el("p", { className: "small" }, detail.reasoning)) : "",
     detail.other_answers.map(answer => labelled("another reference", answer)),
     labelled("before a person edited it", detail.original_answer),
-    labelled("worth", worthOf(turn, detail)),
+    labelled("difficulty", worthOf(turn, detail)),
     turn.verdicts.map(([judge, label], place) => {
       const { explanation: why, model, score = null, decides = true } = detail.verdicts?.[place] ?? {};
       return el("p", { className: "small" }, el("b", {}, `${judge}: ${label}`), score === null || String(score) === label ? "" : ` (${score})`,

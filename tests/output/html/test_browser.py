@@ -144,8 +144,7 @@ def test_search_and_filters_narrow_the_list_and_drops_are_in_it(browser: Browser
     browser.found("301 dialogs")
     browser.click("#f-reason option[value='dialog: ask: copies an example']")
     browser.found("1 dialog (1 dropped)")
-    browser.click(".row")
-    browser.shown("gone")
+    browser.shown("gone")  # not one that the filter leaves out
     assert browser.texts(".drop pre") == [f"A lost one {HOSTILE}"]
 
 
@@ -229,9 +228,9 @@ def test_a_turn_says_what_it_is_worth(browser: Browser) -> None:
     browser.click("button[type=reset]")
     browser.open("#dialog=dialog042")
     browser.shown("dialog042")
-    said = "worth: hard · overlap 0.25 · evidence ranked 7 by the last turn, 2 by the search query"
+    said = "difficulty: hard · overlap of words 0.25 · evidence ranked 7 by the last turn, 2 by the search query"
     assert said in browser.texts("#turn-1 .small")
-    assert not any(text.startswith("worth") for text in browser.texts("#turn-2 .small"))
+    assert not any(text.startswith("difficulty") for text in browser.texts("#turn-2 .small"))
 
 
 def test_marks_by_keyboard_alone_are_saved_and_opened_again(browser: Browser) -> None:

@@ -93,7 +93,7 @@ def test_an_unfinished_run_shows_how_many_dialogs_it_was_to_make(tmp_path: Path)
         page = write(tmp_path / "r.html", run._replace(dialogs_wanted=wanted))
         assert f"<dt>accepted dialogs</dt><dd>{shown}</dd>" in page
     turns = page.partition("Dropped turns")[2].partition("</figure>")[0]
-    assert ">left<" not in turns, "a legend is of what is there"
+    assert ">remaining<" not in turns, "a legend is of what is there"
 
 
 def test_of_several_sets_charts_say_what_the_table_of_all_figures_does(tmp_path: Path) -> None:
@@ -112,6 +112,14 @@ def test_of_several_sets_charts_say_what_the_table_of_all_figures_does(tmp_path:
     page = write(tmp_path / "r.html", *sets)
     turns = page.partition("Turns a dialog")[2].partition("</figure>")[0]
     assert turns.count("<td>100.0%</td>") == 3 and 'class="value"' not in turns, "three numbers have no room above bars"
+
+
+def test_bins_are_named_by_lengths_that_there_can_be() -> None:
+    """A dialog has a turn at least, and none here more than twelve."""
+    found = overview.Distributions()
+    found.lengths["Turns a dialog"].update({1: 1, 2: 5, 12: 2})
+    (figure,) = overview.lengths(["run"], [found])
+    assert [row[0] for row in figure.rows] == ["1", "2–3", "4–5", "6–7", "8–9", "10–11", "12"]
 
 
 def test_the_same_charts_of_several_runs_follow_each_other() -> None:
