@@ -242,6 +242,7 @@ def _terms(did: str, model: str) -> str:
 def _metadata(info: Origin, splits: Mapping[Split, SplitFile]) -> dict[str, Any]:
     rows = sum(file.rows for file in splits.values())
     slug = re.sub(r"[^a-z0-9.]+", "-", info.licence.lower()).strip("-") or "unknown"
+    slug = "unknown" if slug.startswith("unknown") else slug
     licence = {"license": slug} if slug in _HUB_LICENCES else {"license": "other", "license_name": slug}
     synthetic = ["synthetic"] if isinstance(info, DatasetInfo) else []
     data_files = [{"split": split, "path": file.path} for split, file in splits.items()]
@@ -280,7 +281,7 @@ def _statistics(statistics: Statistics) -> str:
         for kind, portions in (
             ("question type", statistics.question_types),
             ("answerability", statistics.answerability),
-            ("verdict", statistics.verdicts),
+            ("verdict", () if {p.name for p in statistics.verdicts} == {"none"} else statistics.verdicts),
             ("difficulty, of those with evidence", statistics.difficulty),
             ("needs documents, of those judged so", statistics.needs_documents),
         )

@@ -55,6 +55,12 @@ def test_card(tmp_path: Path) -> None:
     assert "split by document" in text and "split by document" not in read_card(tmp_path / "alone")[1]
 
 
+def test_a_card_has_no_share_of_verdicts_that_nobody_gave(tmp_path: Path) -> None:
+    for verdicts, said in ((), False), ((Verdict(judge="j", label="correct", explanation="", model=""),), True):
+        write_dataset([dialog(turn(1, verdicts=verdicts))], tmp_path / "dataset", INFO)
+        assert ("| verdict: " in read_card(tmp_path / "dataset")[1]) == said
+
+
 def test_the_card_says_whether_people_judged_answers(tmp_path: Path) -> None:
     mark = Verdict(judge="human:ada", label="correct", explanation="", model="")
     for verdicts, said in ((), "No person asked these questions or checked"), ((mark,), "people judged some"):
@@ -98,6 +104,7 @@ def test_the_figures_of_tasks_are_by_their_last_question(tmp_path: Path) -> None
     [
         ("Apache 2.0", {"license": "apache-2.0"}),
         ("", {"license": "unknown"}),
+        ("unknown: yours to state", {"license": "unknown"}),
         (
             "Our own terms: ask us",
             {"license": "other", "license_name": "our-own-terms-ask-us", "license_link": INFO.source},
