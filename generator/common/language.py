@@ -145,7 +145,9 @@ class Language(Record):
         default={}, description="other spellings of stems: a regular expression, and what is put in its place (our: or)"
     )
     words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
-    parts: dict[str, str] = Field(default={}, description="parts of patterns, which these name as <part>")
+    parts: dict[str, Annotated[str, JOINED]] = Field(
+        default={}, description="parts of patterns, which these name as <part>; a list means any of them"
+    )
     patterns: dict[PatternName, Annotated[str, JOINED]] = Field(
         default={}, description="regular expressions, upper or lower case; a list means any of them"
     )

@@ -1,4 +1,4 @@
-"""Read what answers and later questions say, in each language; `tests/data/languages` has sentences of two."""
+"""Read what answers and later questions say, in each language; `tests/data/languages` has sentences of five."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +16,7 @@ from generator.dialogs.checks.asks_back import find_request
 from generator.dialogs.checks.later_turns import REPEATS, find_later_fault
 from generator.dialogs.checks.questions import speaks_of_documents
 from generator.prompts.sections import Documents
+from judges.metrics.grounding import strip_refusal
 from tests.support.scripted import KINDS, said
 
 DATA = Path(__file__).parent.parent / "data/languages"
@@ -43,8 +44,10 @@ SEEN: dict[str, Callable[..., object]] = {
 }
 
 
-@pytest.mark.parametrize("check", SEEN)
-@pytest.mark.parametrize("code", ["hi", "ja"])
+@pytest.mark.parametrize(
+    ("code", "check"),
+    [*((code, check) for code in ("hi", "ja") for check in SEEN), *((code, "refuses") for code in ("it", "nl", "pt"))],
+)
 def test_sentences_are_read_as_people_read_them(code: str, check: str) -> None:
     sentences = yaml.safe_load((DATA / f"{code}.sentences.yaml").read_text(encoding="utf-8"))
     language: Language = load_language(code)
@@ -164,6 +167,22 @@ def test_an_answer_that_begins_as_prompts_demand_says_that_it_is_not_known(code:
     language = load_language(code)
     with use_languages(both(code)):
         assert has_refusal(language.unknown) or not language.pattern("refusal")
+
+
+@pytest.mark.parametrize(
+    ("code", "partial", "told"),
+    [
+        ("it", "Apre alle nove e chiude di sera, ma non so quanto costa.", "Apre alle nove e chiude di sera"),
+        ("nl", "Het gaat om negen uur open, maar ik weet niet wat het kost.", "Het gaat om negen uur open"),
+        ("pt", "Abre às nove e fecha à noite, mas não sei quanto custa.", "Abre às nove e fecha à noite"),
+    ],
+)
+def test_what_is_told_beside_a_refusal_stays(code: str, partial: str, told: str) -> None:
+    with use_languages(both(code)):
+        assert drop_refusals(partial) == told
+        assert measure_answerability("?", partial, "answerable") == "partial"
+        assert strip_refusal(partial, []).strip().startswith(told)
+        assert not has_refusal(told)
 
 
 def test_french_elides_what_is_not_known() -> None:

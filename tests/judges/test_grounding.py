@@ -464,7 +464,13 @@ def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
         ("de", "Wie lange das dauert, geht aus den Angaben nicht hervor.", "correct"),
         ("fr", "Je ne sais pas si les casques sont fournis avec les vélos dans toutes les stations.", "correct"),
         ("es", "Lo siento, no sé si los pendientes de plata se pueden devolver en la tienda.", "correct"),
-        ("it", "Non ho informazioni sul parcheggio.", "unjudged"),  # it has no patterns for refusals
+        ("it", "Purtroppo non so se i caschi siano forniti con le biciclette in tutte le stazioni.", "correct"),
+        ("nl", "Sorry, ik weet niet of er bij alle stations helmen met de fietsen worden meegegeven.", "correct"),
+        ("pt", "Infelizmente não sei se os capacetes são dados com as bicicletas em todas as estações.", "correct"),
+        ("it", "Mi dispiace, ma non ho dettagli su questo punto.", "correct"),
+        ("nl", "Het spijt me, maar ik heb daar geen gegevens over.", "correct"),
+        ("pt", "Sinto muito, mas não tenho detalhes sobre esse ponto.", "correct"),
+        ("sv", "Jag har ingen information om parkering.", "unjudged"),  # it has no patterns for refusals
         ("it", "Il museo apre alle 99.", "incorrect"),
     ],
 )
