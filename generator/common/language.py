@@ -47,6 +47,7 @@ WordList = Literal[
     "sweeping",  # makes of some all, of sometimes always
 ]
 PatternName = Literal[
+    "no_end",  # a full stop that ends no sentence, up to where the next one would begin
     "refusal",  # a clause that says that something isn't known
     "referral",  # sends the user elsewhere, which beside a refusal claims nothing
     "closing",  # a sentence of courtesy around an answer, which claims nothing

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from operator import itemgetter
 
-from generator.common.language import languages
+from generator.common.language import languages, load_language
 from generator.common.scripts import WORD, ends_in_question_mark, is_plain, words
 from generator.schema import Document, Passage
 
@@ -23,8 +23,9 @@ _LIST_MARKER = re.compile(r"\s*(?:\w{1,3}\.)*\w{1,3}[.)]\s*")  # also “2.17.�
 _HEADING = re.compile(r"#{1,6} ")
 # “See scrapy.http.Response” goes on behind its dots, and “after controlled burns.Wildland fires” doesn't.
 _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
-_NAME_AFTER = re.compile(r"[_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w|[A-Z]\.")
-_LONGEST_NAME = 60
+_NAME_AFTER = re.compile(r"[ºª_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w|[A-Z]\.")
+_LONGEST_NAME, _ABBREVIATION = 60, 16
+_ONE_LETTER = re.compile(r"(?<!\w)[^\W\d_]\.\s+$")  # “a las 9 a. m. y”
 _DIGIT_AFTER_STOP = re.compile(r"(?<=[。！？])\d")
 # Of a list of sources: lines that begin like “[3] QuAC”, “Feinberg, R. (1998).”, “Feinberg, Richard. 1998.” or “Choi et
 # al. (2018) Eunsol Choi”, and what sentences of others have. Of 2,025 sentences that people cite none is one (ClapNQ,
@@ -170,6 +171,8 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
     from sentencex import get_sentence_boundaries
 
     spans: list[tuple[int, int]] = []
+    known = next((each for each in languages() if each.code == language), None) or load_language(language)
+    no_end = known.pattern("no_end")
     for block_start, block_end, is_code in _blocks(text):
         if is_code:
             spans.extend(piece.span() for piece in _PIECE.finditer(text, block_start, block_end))
@@ -181,7 +184,8 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             # Sentencex sees no end before a digit where no space stands between: it gets a letter in its place.
             found = get_sentence_boundaries(language, _DIGIT_AFTER_STOP.sub("一", text[start:end]))
             begun = (start + boundary["start_index"] for boundary in found[1:])
-            starts = [start, *(at for at in begun if not _is_in_name(text, at)), end]
+            begun = (at for at in begun if not (_is_in_name(text, at) or _is_abbreviated(text, at, no_end)))
+            starts = [start, *begun, end]
             if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
                 del starts[1]
             pieces = [piece.span() for first, last in pairwise(starts) for piece in _PIECE.finditer(text, first, last)]
@@ -196,6 +200,15 @@ def _is_in_name(text: str, at: int) -> bool:
     """Return True for a place behind the dot of a name, where no sentence begins."""
     before, after = text[max(0, at - _LONGEST_NAME) : at], text[at : at + _LONGEST_NAME]
     return before.endswith(".") and bool(_NAME_BEFORE.search(before) or _NAME_AFTER.match(after))
+
+
+def _is_abbreviated(text: str, at: int, no_end: re.Pattern[str] | None) -> bool:
+    """Return True for a place behind an abbreviation that sentencex doesn't know, where no sentence begins."""
+    start = max(0, at - _ABBREVIATION)
+    if not text[start:at].rstrip().endswith("."):
+        return False
+    found = no_end.finditer(text, start, at + _ABBREVIATION) if no_end else ()
+    return any(each.end() == at for each in found) or bool(text[at].islower() and _ONE_LETTER.search(text, start, at))
 
 
 _of_short, _of_long = lru_cache(maxsize=4096)(_sentences), lru_cache(maxsize=4)(_sentences)

@@ -120,6 +120,37 @@ def test_a_sentence_may_begin_with_a_digit_where_no_spaces_are_written(code: str
     assert [text[start:end] for start, end in sentences(text, code)] == parts
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("de", "Im 19. Jahrhundert kostete es inkl. Frühstück 80 Taler."),
+        ("en", "It takes approx. 20 minutes, incl. two breaks, by vol. 5, ed. 2."),
+        ("es", "Dura aprox. 20 minutos, de las 9 a. m. a las 5 p. m. y cuesta 5 euros en la c/ Mayor n.º 5."),
+        ("fr", "Le trajet dure env. 20 minutes, selon l'art. 5, dit le Pr. Petit."),
+        ("it", "Vedi pag. 12, l'art. 5 e il n. 3, ecc. che durano ca. 20 minuti."),
+        ("nl", "Mevr. Bakker vraagt 80 euro incl. Ontbijt."),
+        ("pt", "No séc. XIX durava aprox. 20 minutos, veja a pág. 12, na Av. Liberdade, disse a Profa. Ana."),
+    ],
+)
+def test_an_abbreviation_ends_no_sentence(code: str, text: str) -> None:
+    both = f"{text} Foo!"
+    assert [both[start:end] for start, end in sentences(both, code)] == [text, "Foo!"]
+
+
+@pytest.mark.parametrize(
+    ("code", "parts"),
+    [
+        ("de", ["Er wurde 19.", "Danach ging er."]),
+        ("es", ["Dura 20 minutos aprox.", "El museo abre a las 9 a. m.", "Cierra a las 5."]),
+        ("fr", ["C'est de l'art.", "Il est là."]),
+        ("pt", ["Dura 20 minutos aprox.", "O museu abre."]),
+    ],
+)
+def test_a_sentence_may_end_in_what_could_be_an_abbreviation(code: str, parts: list[str]) -> None:
+    text = " ".join(parts)
+    assert [text[start:end] for start, end in sentences(text, code)] == parts
+
+
 def test_lines_are_sentences_unless_they_are_wrapped() -> None:
     text = "# Fees\nYou pay two\ndollars. At the desk.\r\n- a list item\n2. Second item\n2.17. A section\n\nThe end"
     assert texts(text) == [
