@@ -79,7 +79,7 @@ def find_answer_fault(
         return f"answers nothing: {missing}"
     if not told and _refuses_something_else(answer, [question, *said_in(history)]):
         return "answers nothing: say what you don't know of the question"
-    if told and (unasked := _find_unasked_refusal(answer, [question, *said_in(history)])):
+    if told and dialog_language().spaced and (unasked := _find_unasked_refusal(answer, [question, *said_in(history)])):
         return f"says of something that nobody asked for that it isn't known: leave out “{unasked}”"
     # Where an answer had several things to tell of, the one that was meant is told again.
     answered = [turn for turn in history if turn.answerability != "underspecified"]
