@@ -73,6 +73,7 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "There isn't any information about parking for the guests of the hall in the evening.",
         "There's no mention of parking for guests. The yearly pass costs 120 crowns.",
         "There are no details on parking, but the hall seats six people.",
+        "While I don't have details about parking, the hall seats six people.",
         "There isn't any mention of parking. Refunds are paid within 60 days.",
         "I don't have details on parking. What I can tell you is that the hall seats six people.",
     ],
@@ -99,6 +100,7 @@ def test_a_copied_answer_a_refusal_and_a_courtesy_are_correct(answer: str) -> No
         ("We don't have a sauna.", "incorrect", ("sauna",)),
         ("I don't have any towels.", "incorrect", ("towels",)),
         ("There are several saunas. What do you think of them?", "incorrect", ("saunas",)),
+        ("While I don't have details about a pool, the sauna is heated with logs.", "incorrect", ("sauna", "heated")),
         ("There is no garage for bicycles.", "incorrect", ("garage", "bicycles")),
         ("The price doesn't include any drinks.", "incorrect", ("drinks",)),
         ("That isn't included in the tourist tax.", "incorrect", ("tourist",)),
@@ -456,6 +458,7 @@ def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
     [
         ("de", "Ich weiß leider nicht, ob es in der Bücherei einen Kaffeeautomaten für die Besucher gibt.", "correct"),
         ("de", "Leider liegen mir keine Angaben zu einem Café vor.", "correct"),
+        ("de", "Obwohl ich nicht weiß, ob es ein Café gibt, ist die Sauna mit Holz geheizt.", "incorrect"),
         ("de", "Zum Café liegen keine Angaben vor.", "correct"),
         ("de", "Die vorliegenden Informationen enthalten keine Angaben zu einem Café.", "correct"),
         ("fr", "La description ne mentionne pas de piscine.", "correct"),
