@@ -17,9 +17,10 @@ from pydantic_core import to_json
 
 from generator.common.proxies import LOCAL_HOSTS, find_proxy
 from generator.errors import ModelError
-from generator.models.client import HttpClient, NoServer
+from generator.models.client import HttpClient
 from generator.models.lm import ChatRequest, Clients, Sampling
 from generator.models.pool import ServerPool
+from generator.models.readiness import NoServer
 from generator.models.vllm_server import serve
 from generator.schema import Address, LocalPath, OneOrMore, Operational, Record, VariableName
 
@@ -136,7 +137,6 @@ class Endpoint(Record, ABC):
             client = HttpClient(self, api_base, key_env, session, share)
             try:
                 await client.check()
-                await client.read_capacity()
             except NoServer as error:
                 if share == 1:
                     raise

@@ -41,9 +41,10 @@ class FailingCall:
         self._tally.failed += 1
 
     @property
-    def others_fare(self) -> int:
-        """Replies to other calls less their failures, since the call's failure before the last one, or its start."""
-        return self._tally.served - self._served - (self._tally.failed - self._failed - 1)
+    def others_fare_well(self) -> bool:
+        """True if most other calls are answered since this one's failure before the last, half of them if suspected."""
+        replies, failures = self._tally.served - self._served, self._tally.failed - self._failed - 1
+        return replies > failures or (replies == failures and self._suspected > 0)
 
     @property
     def pause_s(self) -> float | None:

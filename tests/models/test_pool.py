@@ -11,8 +11,8 @@ from aiohttp import web
 
 from generator.models import pool as module
 from generator.models.admission import Admission
-from generator.models.client import NoServer
 from generator.models.pool import ServerPool
+from generator.models.readiness import NoServer
 from tests.support.clients import asked, request
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.runs import Site
