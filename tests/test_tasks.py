@@ -68,7 +68,7 @@ def test_the_experiment_on_topics(site: Site) -> None:
     card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
     assert "given only a topic" in card and " | dialogs | " in card and "bai2024" in card
     assert "retriev" not in card.partition("## Columns")[0].replace("- retriever: none", "")
-    assert "tasks" in done.out and "question types" not in done.out
+    assert "tasks" in done.out and "first questions" not in done.out
 
 
 def test_on_documents_every_answer_can_rest_on_sentences(site: Site) -> None:

@@ -16,7 +16,7 @@ def closing_table(summary: Summary) -> None:
     """Print the outcome of a run."""
     attempted = f"{summary.accepted} of {count_noun(summary.attempted, 'attempted dialog')}"
     rows = [("accepted", f"{attempted}, {count_noun(summary.pairs, 'pair')}")]
-    rows += [*_losses(summary), *_worth(summary), *_shares(summary)]
+    rows += [*_losses(summary), *_worth(summary), *(_shares(summary) if summary.accepted else ())]
     if summary.skipped:
         skipped = f"{count_noun(summary.skipped, 'document')} that can't be read, listed in skipped.jsonl"
         rows.append(("skipped", skipped))
@@ -54,16 +54,17 @@ def _worth(summary: Summary) -> _Rows:
 
 
 def _shares(summary: Summary) -> _Rows:
+    types = list(summary.question_types.values())
     for title, shares in (
-        ("tasks", summary.tasks),
-        ("question types", summary.question_types),
-        ("multi-turn types", summary.multi_turn_types),
-        ("standalone", summary.standalone),
-        ("answerability", summary.answerability),
+        ("tasks", list(summary.tasks.values())),
+        ("first questions", [share for share in types if share.stage == "first"]),
+        ("later questions", [share for share in types if share.stage == "later"]),
+        ("multi-turn types", list(summary.multi_turn_types.values())),
+        ("standalone", list(summary.standalone.values())),
+        ("answerability", list(summary.answerability.values())),
     ):
         if shares:
-            achieved = (f"{name} {s.achieved:.0%} (target {s.target:.0%})" for name, s in shares.items())
-            yield title, ", ".join(achieved)
+            yield title, ", ".join(f"{s.type} {s.achieved:.0%} (target {s.target:.0%})" for s in shares)
 
 
 def _spent(summary: Summary) -> _Rows:
@@ -71,25 +72,23 @@ def _spent(summary: Summary) -> _Rows:
     counted = ", the server doesn't report tokens" if summary.lm_calls else ""
     if tokens.prompt:
         cached = f"{tokens.cached / tokens.prompt:.0%} from the server's cache"
-        counted = f", {tokens.prompt} prompt tokens ({cached}), {tokens.completion} completion tokens"
+        counted = f", {tokens.prompt:,} prompt tokens ({cached}), {tokens.completion:,} completion tokens"
     yield "model", f"{count_noun(summary.lm_calls, 'call')}{counted}"
     if (share := summary.cached_share).stages:
-        yield "from the cache", ", ".join(f"{stage} {part:.0%}" for stage, part in share.stages.items())
-        yield "over time", " ".join(cell(part, "{:.0%}") for part in share.over_time)
+        yield "cached, by stage", ", ".join(f"{stage} {part:.0%}" for stage, part in share.stages.items())
+        yield "cached, over time", " ".join(cell(part, "{:.0%}") for part in share.over_time)
     if fell := share.collapsed:
         yield "warning", f"the cached share fell from {fell[0]:.0%} to {fell[1]:.0%}: {CACHE_CURE}"
     if (surplus := summary.surplus).dialogs:
         begun = f"{count_noun(surplus.dialogs, 'dialog')} begun too many: {_spell(surplus)}"
         yield "surplus", f"{begun}; a higher dialogs=… uses them"
-    costs = [f"{stage} {cost.calls:.1f} calls" for stage, cost in summary.pair_cost.items()]
-    if tokens.prompt:
-        taken = (
-            f"{c.computed:.0f} prompt tokens computed, {c.completion:.0f} completed" for c in summary.pair_cost.values()
-        )
-        costs = [f"{cost}, {of}" for cost, of in zip(costs, taken, strict=True)]
+    costs = []
+    for stage, cost in summary.pair_cost.items():
+        taken = f", {cost.computed:,.0f} prompt tokens computed, {cost.completion:,.0f} completed"
+        costs.append(f"{stage} {cost.calls:.1f} calls{taken if tokens.prompt else ''}")
     if costs:
         yield "cost of a pair", "\n".join(costs)
 
 
 def _spell(cost: Cost) -> str:
-    return f"{count_noun(cost.calls, 'call')}, {cost.prompt} prompt tokens, {cost.completion} completion tokens"
+    return f"{count_noun(cost.calls, 'call')}, {cost.prompt:,} prompt tokens, {cost.completion:,} completion tokens"

@@ -229,7 +229,7 @@ class EvaluationRun(Session[Result]):
         scores = result.scores
         if result.judged:
             self.benchmark.show(scores)
-        print(f"{scores['lm_calls']} calls, {scores['tokens']['prompt']} prompt tokens", flush=True)
+        print(f"{scores['lm_calls']:,} calls, {scores['tokens']['prompt']:,} prompt tokens", flush=True)
         for reason, count in result.failures.items():
             note(f"{count} of {scores['answers']} answers lack a score: {reason}")
         if scores.get("empty"):
