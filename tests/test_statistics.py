@@ -282,6 +282,7 @@ def test_a_run_without_dialogs_has_no_means() -> None:
     values = {f"{line.section}: {line.label}": line.cells for line in lines}
     assert values["size: dialogs"] == ["0", "1"]
     assert values["length in words: query"] == ["–", "3.00"]
+    assert values["variety: questions that repeat one of the set"] == ["–", "50.0%"]
 
 
 # The input

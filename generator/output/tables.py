@@ -17,6 +17,7 @@ from generator.common.sanitize import printable
 from generator.output import markdown
 
 ABSENT = "–"
+_NARROW = 6  # letters that a column has at least
 _BY_ENDING = {".csv": "csv", ".json": "json", ".md": "markdown"}
 
 
@@ -56,18 +57,29 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
 
 
 def as_text(names: Sequence[str], lines: Iterable[Line], console: Console | None) -> str:
-    """Return it as text, with the width and the styles of a terminal; plain and as wide as needed without one."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("", overflow="fold")
-    for name in names:
-        table.add_column(Text(printable(name)), justify="right", overflow="fold", min_width=6)
-    for title, members in groupby(lines, lambda line: line.section):
-        table.add_row(Text(printable(title), style="bold"))
-        for line in members:
-            table.add_row(Text(f"  {printable(line.label)}"), *line.cells)
+    """Return it as text, with the width and the styles of a terminal; plain and as wide as needed without one.
+
+    Columns that a terminal has no room for come in further tables, each with all labels.
+    """
+    every = list(lines)
     printer = console or Console(file=io.StringIO(), width=10_000)
+    label = min(max((len(line.label) + 2 for line in every), default=0), printer.width * 2 // 3)
+    wide = max((len(cell) for line in every for cell in line.cells), default=0)
+    at_once = max(1, (printer.width - label) // (max(wide, _NARROW) + 2))
     with printer.capture() as shown:
-        printer.print(table, highlight=False)
+        for first in range(0, len(names), at_once):
+            table = Table(box=None, pad_edge=False)
+            table.add_column("", overflow="fold", min_width=label)
+            here = names[first : first + at_once]
+            room = max(_NARROW, (printer.width - label) // len(here) - 2)
+            for name in here:
+                column = Text(printable(name))
+                table.add_column(column, justify="right", overflow="fold", min_width=_NARROW, max_width=room)
+            for title, members in groupby(every, lambda line: line.section):
+                table.add_row(Text(printable(title), style="bold"))
+                for line in members:
+                    table.add_row(Text(f"  {printable(line.label)}"), *line.cells[first : first + at_once])
+            printer.print(*[""] * (first > 0), table, sep="\n", highlight=False)
     return "".join(f"{line.rstrip()}\n" for line in shown.get().splitlines())
 
 

@@ -23,13 +23,14 @@ class Variety(Record):
     Attributes:
         queries, responses: distinct-n for each n of `LENGTHS` (Li et al. 2016): different n-grams among all n-grams;
             None without n-grams.
-        repeated_in_dialog, repeated: questions that are near-duplicates of an earlier one of the dialog or of the set.
+        repeated_in_dialog, repeated: questions that are near-duplicates of an earlier one of the dialog or of the set;
+            None without questions.
     """
 
     queries: tuple[float | None, ...]
     responses: tuple[float | None, ...]
-    repeated_in_dialog: float
-    repeated: float
+    repeated_in_dialog: float | None
+    repeated: float | None
 
 
 class VarietyTally:
@@ -51,12 +52,12 @@ class VarietyTally:
 
     def variety(self) -> Variety:
         """Return the shares so far."""
-        questions = max(1, self._asked.questions)
+        questions = self._asked.questions
         return Variety(
             queries=tuple(ngrams.distinct() for ngrams in self._queries),
             responses=tuple(ngrams.distinct() for ngrams in self._responses),
-            repeated_in_dialog=self._asked.repeated_in_dialog / questions,
-            repeated=self._asked.count_repeated() / questions,
+            repeated_in_dialog=self._asked.repeated_in_dialog / questions if questions else None,
+            repeated=self._asked.count_repeated() / questions if questions else None,
         )
 
 
