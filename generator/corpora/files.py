@@ -27,7 +27,14 @@ from pydantic import AfterValidator
 
 from generator.errors import CorpusError, describe
 
-_KANA = re.compile("^[\u3000-\u30ff\u4e00-\u9fff]*[\u3040-\u30ff][\u3000-\u30ff\u4e00-\u9fff]*$")
+# Encodings of names in zip archives, with what names are then made of beside ASCII. Korean is read as Chinese as well.
+_MARKS = "\u3000-\u303f\uff01-\uff5e"
+_NAMES = {
+    "utf-8": "(?s:.)*",
+    "cp932": f"[{_MARKS}\u3040-\u30ff\u4e00-\u9fff]+",
+    "cp949": "[\uac00-\ud7a3]+",
+    "gbk": f"[{_MARKS}\u4e00-\u9fff]+",
+}
 _NO_ARCHIVE = "can't be read as a zip archive"
 # Of a line, such as a record of JSON lines: a few kilobytes of gzip can unpack to more than memory holds.
 MAX_LINE_BYTES = 256 << 20
@@ -276,15 +283,17 @@ def _members(archive: File) -> Iterator[File]:
 def _read_names(archive: ZipFile) -> dict[str, str]:
     """Return the names that are meant by those of a zip archive that doesn't tell their encoding.
 
-    They are read as UTF-8, or as Shift-JIS, which Windows writes in Japan, where that makes mostly Japanese of them.
+    They are read as UTF-8, or as Windows writes them in Japan, Korea or China where that makes mostly letters of these
+    of them, in Chinese nine of ten common ones.
     """
     named = [part.filename for part in archive.infolist() if not part.flag_bits & 0x800]
-    for encoding in ("utf-8", "cp932"):
+    for encoding, letters in _NAMES.items():
         with suppress(UnicodeError):
             meant = {name: name.encode("cp437").decode(encoding) for name in named}
-            special = [char for char in "".join(meant.values()) if not char.isascii()]
+            special = "".join(char for char in "".join(meant.values()) if not char.isascii())
             latin = sum(len(re.findall("[A-Za-z]", PurePosixPath(name).stem)) for name in meant.values())
-            if encoding == "utf-8" or (len(special) > latin and _KANA.search("".join(special))):
+            rare = encoding == "gbk" and 10 * len(special.encode("gb2312", "ignore")) < 18 * len(special)
+            if re.fullmatch(letters, special) and (encoding == "utf-8" or len(special) > latin) and not rare:
                 return meant
     return {}
 

@@ -231,7 +231,12 @@ def test_an_archive_of_a_folder_that_is_none_is_a_broken_file(tmp_path: Path) ->
     ("encoding", "names"),
     [
         ("cp932", ["利用案内/料金のご案内.txt", "利用案内/2024年PDF.txt"]),
+        ("cp932", ["報告書.txt", "取扱説明書（改訂）.txt"]),
+        ("gbk", ["报告.txt", "图书馆/借阅规则（二）.txt", "2023年度总结.txt"]),
+        ("gbk", ["朱镕基与图书馆借阅规则的年度总结报告.txt"]),  # the second isn't in GB 2312
+        ("cp949", ["보고서.txt", "도서관/대출 규정.txt"]),
         ("utf-8", ["Gebühren/Höhe.txt", "Gebühren/a.txt"]),
+        ("cp437", ["été.txt", "à.txt", "öl.txt", "ä/ö.txt"]),
         ("cp437", ["Gebühren/Höhe.txt", "château/mère.txt"]),
     ],
 )
