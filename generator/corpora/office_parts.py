@@ -1,7 +1,8 @@
 """Change the XML of office files where Kreuzberg 4.10 would read another text than a reader sees.
 
 It glues words together at tabs (“Monday\t9-17”), breaks and hyphens of .docx files, leaves out the text of a paragraph
-that a text box is anchored in, gives moved text twice, and reads hidden text, sheets and slides.
+that a text box is anchored in and the numbers and dots of lists that are made by a style, gives moved text twice, and
+reads hidden text, sheets and slides.
 """
 
 import io
@@ -10,6 +11,7 @@ import zipfile
 
 # A larger file is read as it is, since all of it would be in memory.
 _MOST_BYTES = 500 << 20
+_MOST_BASES = 10  # of a style, which may name each other
 
 _BLANK = re.compile(rb'<w:(?:tab|cr) ?/>|<w:ptab [^>]*/>|<w:br [^>]*w:type="(?:page|column)"[^>]*/>')
 _HYPHEN = re.compile(rb"<w:noBreakHyphen ?/>")
@@ -19,6 +21,9 @@ _HIDDEN_TEXT = re.compile(
     rb"(?:(?!<w:r[ >]).)*?</w:r>",
     re.DOTALL,
 )
+_STYLE = re.compile(rb'<w:style [^>]*w:styleId="([^"]+)"[^>]*>.*?</w:style>', re.DOTALL)
+_BASED_ON, _LISTED = re.compile(rb'<w:basedOn w:val="([^"]+)"'), re.compile(rb"<w:numPr>(.*?)</w:numPr>", re.DOTALL)
+_STYLED = re.compile(rb'<w:pPr><w:pStyle w:val="([^"]+)" ?/>(?!(?:(?!</w:pPr>).)*<w:numPr>)', re.DOTALL)
 _PARAGRAPH = re.compile(rb"<w:p[ >].*?</w:p>", re.DOTALL)
 # What older programs show in place of a drawing; both have the text of a box.
 _FALLBACK = re.compile(rb"<mc:Fallback>(?:(?!<mc:Fallback>).)*?</mc:Fallback>", re.DOTALL)
@@ -49,15 +54,32 @@ def as_shown(data: bytes) -> bytes:
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w") as new:
             if sum(part.file_size for part in old.infolist()) > _MOST_BYTES:
                 return data
+            lists = _find_lists(old.read("word/styles.xml")) if "word/styles.xml" in old.namelist() else {}
             for part in old.infolist():
-                new.writestr(part.filename, _change(part.filename, old.read(part)))
+                new.writestr(part.filename, _change(part.filename, old.read(part), lists))
     except Exception:  # of a broken file, which its reader reports
         return data
     return made.getvalue()
 
 
-def _change(name: str, part: bytes) -> bytes:
+def _find_lists(styles: bytes) -> dict[bytes, bytes]:
+    """Return what makes paragraphs a list's items, by the style that has or inherits it; headings aren't items."""
+    found, lists = {style[1]: style[0] for style in _STYLE.finditer(styles)}, dict[bytes, bytes]()
+    for name, style in found.items():
+        for _ in range(_MOST_BASES):
+            if b"<w:outlineLvl " in style:
+                break
+            if own := _LISTED.search(style):
+                level = b"" if b"<w:ilvl " in own[1] else b'<w:ilvl w:val="0"/>'
+                lists[name] = b"<w:numPr>%s%s</w:numPr>" % (level, own[1])
+                break
+            style = found.get(base[1], b"") if (base := _BASED_ON.search(style)) else b""
+    return lists
+
+
+def _change(name: str, part: bytes, lists: dict[bytes, bytes]) -> bytes:
     if re.match(r"word/[^/]+\.xml$", name):
+        part = _STYLED.sub(lambda found: found[0] + lists.get(found[1], b""), part) if lists else part
         part = _free_boxes(_HIDDEN_TEXT.sub(b"", _MOVED.sub(b"", part)))
         part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', part)
         return _HYPHEN.sub(b"<w:t>-</w:t>", part)

@@ -36,6 +36,14 @@ def write_docx(path: Path) -> None:
     made.save(path)
 
 
+def write_list(path: Path) -> None:
+    made = docx.Document()
+    made.styles.add_style("Steps", 1).base_style = made.styles["List Number"]
+    for text, style in (("Ask.", "List Number"), ("Pay.", "Steps"), ("Dogs", "List Bullet"), ("The end", "Heading 1")):
+        made.add_paragraph(text, style=style)
+    made.save(path)
+
+
 def write_pptx(path: Path) -> None:
     """Write a slide; without the bar in a cell, which Kreuzberg 4.10 takes for the cell's end there."""
     made = pptx.Presentation()
@@ -158,6 +166,13 @@ def test_words_of_word_files_stay_apart_and_paragraphs_beside_boxes_stay(tmp_pat
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
     told = ["Monday 9-17 until May!", "self-service", "Trams run.", "Keep out!", "Dogs are free.", "Ring!", "Cats pay."]
     assert document.text.split("\n\n") == told
+
+
+def test_lists_that_a_style_makes_keep_their_numbers_and_dots(tmp_path: Path) -> None:
+    write_list(tmp_path / "steps.docx")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert isinstance(document, Document)
+    assert document.text == "1. Ask.\n\n2. Pay.\n\n- Dogs\n\n# The end"
 
 
 def test_hidden_sheets_and_slides_are_not_read(tmp_path: Path) -> None:
