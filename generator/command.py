@@ -114,6 +114,8 @@ def run_command(command: Command | Mapping[str, Command]) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # a Latin-1 terminal has no quotation marks
     arguments = sys.argv[1:]
     try:
+        if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # see `generator`
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code = _run(command, arguments)
         sys.stdout.flush()
         return code
