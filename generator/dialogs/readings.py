@@ -63,13 +63,14 @@ class Reading(Record):
 
 
 def list_readings(passages: Sequence[Passage]) -> list[Reading]:
-    """Return the sentences of passages that can be readings; headings and rows of tables can't."""
+    """Return the sentences of passages that can be readings; headings, rows of tables and ends of sentences can't."""
     found = []
     for passage in passages:
         title, around = topic_stems(passage.title), topic_stems(passage.titled)
         for start, end in sentences(passage.text):
             sentence = passage.text[start:end].strip()
-            if not sentence.endswith(_ENDS) or "|" in sentence:
+            is_cut = passage.start and not start and sentence[:1].islower()
+            if is_cut or not sentence.endswith(_ENDS) or "|" in sentence:
                 continue
             named = topic_stems(" ".join(_find_names(sentence)))
             stems = topic_stems(sentence)

@@ -107,6 +107,16 @@ def test_what_the_dialog_just_named_leaves_no_second_reading() -> None:
     assert find_readings([FERRY, POOL], 3, frozenset({"pool", "ferri"}))
 
 
+def test_the_end_of_a_sentence_that_a_passage_begins_with_is_no_reading() -> None:
+    told = "Small children are those who can't yet walk alone."
+    cut = told.removeprefix("Small ")
+    later = [
+        piece(name, text).model_copy(update={"start": 90, "end": 90 + len(text)})
+        for name, text in (("ferry", told), ("pool", cut))
+    ]
+    assert find_readings(later, 3) == []
+
+
 def test_what_only_a_number_tells_apart_has_no_name_and_is_no_reading() -> None:
     told = "A lost season ticket is replaced for {} crowns at the gate."
     nameless = [piece(name, told.format(n)).model_copy(update={"title": ""}) for name, n in (("a", 12), ("b", 15))]
