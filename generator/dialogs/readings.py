@@ -157,14 +157,16 @@ def names_one(readings: Sequence[Reading], spoken: Set[str]) -> bool:
 def list_meant(question: Set[str], shared: Set[str], passages: Sequence[Passage]) -> list[Reading]:
     """Return the readings of a question in the passages that a search for it found, in their order; one a document.
 
-    They tell what it was written for, and each has all words of the question that any has: a family's ticket isn't
-    meant by “What does an adult's cost?”.
+    They tell what it was written for: they have its words of those that the readings share, or all of these where it
+    has one alone. And each has all words of the question that any has: a family's ticket isn't meant by “What does an
+    adult's cost?”.
 
     Args:
         question: the stems of the question.
         shared: the plain stems that the readings share for which it was written.
     """
-    alike = [reading for reading in list_readings(passages) if shared <= reading.plain]
+    told = question & shared if len(question & shared) >= _SHARED else shared
+    alike = [reading for reading in list_readings(passages) if told <= reading.plain]
     asked = question & frozenset[str]().union(*(reading.stems for reading in alike))
     meant: list[Reading] = []
     for reading in alike:

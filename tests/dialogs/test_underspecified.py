@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
+from generator.dialogs.checks.requests import topic_stems
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
-from generator.dialogs.readings import find_readings, own_stems
+from generator.dialogs.readings import find_readings, list_meant, list_readings, own_stems
 from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
 from generator.prompts.signatures import REJECTED
@@ -115,6 +116,16 @@ def test_the_end_of_a_sentence_that_a_passage_begins_with_is_no_reading() -> Non
         for name, text in (("ferry", told), ("pool", cut))
     ]
     assert find_readings(later, 3) == []
+
+
+def test_what_a_question_leaves_out_need_not_be_told_of_its_readings() -> None:
+    cafes = [
+        piece(at, f"The café serves {dish} until {hour}:20.")
+        for at, dish, hour in (("ferry", "lentil stew", 20), ("pool", "lentil stew", 21), ("mill", "apple pie", 22))
+    ]
+    shared = frozenset.intersection(*(reading.plain for reading in list_readings(cafes[:2])))
+    for question, count in (("Until when does the café serve?", 3), ("Until when does it serve lentil stew?", 2)):
+        assert len(list_meant(topic_stems(question), shared, cafes)) == count
 
 
 def test_what_only_a_number_tells_apart_has_no_name_and_is_no_reading() -> None:
