@@ -103,7 +103,11 @@ def _find_names(sentence: str) -> list[str]:
 
 
 def find_readings(
-    passages: Sequence[Passage], most: int, spoken: Set[str] = frozenset(), document: str | None = None
+    passages: Sequence[Passage],
+    most: int,
+    spoken: Set[str] = frozenset(),
+    document: str | None = None,
+    last: Sequence[Reading] = (),
 ) -> list[Reading]:
     """Return sentences of different documents that tell the like of different things; empty if there are none.
 
@@ -115,6 +119,7 @@ def find_readings(
         most: how many at most.
         spoken: the stems of what was said last. It may name none of them or several: if it names one, that is meant.
         document: the id of a document that one of the two most alike is of; None: any.
+        last: what is told of the thing that the dialog is about. What fits one of these is taken to be meant of it.
     """
     all_readings = list_readings(passages)
     rarity = _rarity(all_readings)
@@ -132,7 +137,7 @@ def find_readings(
 
     for i, j in sorted(likeness, key=rank):  # stable: equal ones stay in order
         chosen = [all_readings[i], all_readings[j]]
-        if document not in (None, *(reading.passage.document_id for reading in chosen)):
+        if document not in (None, *(reading.passage.document_id for reading in chosen)) or fits_any(chosen, last):
             continue
         near = ((of, n) for n in range(len(all_readings)) if (of := likeness.get((min(i, n), max(i, n)), 0)))
         for of, n in sorted(near, key=lambda pair: -pair[0]):
@@ -142,6 +147,7 @@ def find_readings(
                 and 2 * of >= likeness[i, j]
                 and elsewhere
                 and _fit_together([*chosen, all_readings[n]])
+                and not fits_any([*chosen, all_readings[n]], last)
             ):
                 chosen.append(all_readings[n])
         if not names_one(chosen, spoken):
@@ -150,8 +156,28 @@ def find_readings(
 
 
 def names_one(readings: Sequence[Reading], spoken: Set[str]) -> bool:
-    """Return True if what was said, as stems, names exactly one of the readings, so that this one is meant."""
-    return sum(bool(names & spoken) for names in list_names(readings)) == 1
+    """Return True if what was said, as stems, names exactly one of the readings, so that this one is meant.
+
+    It has all that tells the title of that one from the others': who spoke of the Old Pool names no Garden Pool.
+    """
+    named = (
+        bool(names & spoken - one.title) or (bool(title := names & one.title) and title <= spoken)
+        for one, names in zip(readings, list_names(readings), strict=True)
+    )
+    return sum(named) == 1
+
+
+def share(readings: Sequence[Reading]) -> frozenset[str]:
+    """Return the plain stems that readings share, in their sentences and in their titles."""
+    told, titles = (
+        frozenset.intersection(*stems) for stems in ([r.plain for r in readings], [r.title for r in readings])
+    )
+    return told | titles
+
+
+def fits_any(readings: Sequence[Reading], others: Sequence[Reading]) -> bool:
+    """Return True if one of some others has all that readings share."""
+    return any(share(readings) <= other.stems for other in others)
 
 
 def list_meant(question: Set[str], shared: Set[str], passages: Sequence[Passage]) -> list[Reading]:

@@ -37,6 +37,7 @@ from generator.dialogs.readings import (
     list_readings,
     names_one,
     own_stems,
+    share,
     spell,
 )
 from generator.dialogs.steps import Asked, answering
@@ -112,9 +113,9 @@ class Underspecified(dspy.Module):
         Raises:
             Rejected: there are no two readings, or three questions or answers in a row fail the checks.
         """
-        readings = await self._search_readings(task)
+        readings, last = await self._search_readings(task)
         with task.asker.speaking():
-            question, hits, new, found = await self._ask(task, readings)
+            question, hits, new, found = await self._ask(task, readings, last)
         readings = found[: form.readings]
         typed = task.asker.type_out(question, task.number)
         passages = (*task.passages, *new)
@@ -162,8 +163,10 @@ class Underspecified(dspy.Module):
 
         return await self._until_accepted(self.resolution, "ask", task, find, meant=readings[meant].text)
 
-    async def _search_readings(self, task: TurnTask) -> list[Reading]:
-        """Return readings near what a first question is to touch on, or near the last answer."""
+    async def _search_readings(self, task: TurnTask) -> tuple[list[Reading], list[Reading]]:
+        """Return readings near what a first question is to touch on, or near the last answer; and what is told of the
+        one thing, if there is one, that the dialog is about.
+        """
         source, split, document, near = task.plan.source, task.plan.split, None, task.focus
         if task.history:
             last = task.history[-1]
@@ -173,15 +176,18 @@ class Underspecified(dspy.Module):
         found = [scored.passage for scored in await self.retriever.search(near, _WIDER * self.k, split)]
         if document:
             found += [s.passage for s in await self.retriever.search(near, self.k, split, document)]
+        about, last = _find_document(task), list[Reading]()
+        if about:
+            last = list_readings([s.passage for s in await self.retriever.search(near, _WIDER * self.k, split, about)])
         used = _list_used(task)
         candidates = {passage.id: passage for passage in (*found, *task.passages) if passage.id not in used}
         passages, spoken = list(candidates.values()), _list_spoken(task)
-        readings = await asyncio.to_thread(find_readings, passages, _READINGS, spoken, document)
+        readings = await asyncio.to_thread(find_readings, passages, _READINGS, spoken, document, last)
         if readings:
-            return readings
+            return readings, last
         raise Rejected("ask", "no second reading: no other document tells the like", near)
 
-    async def _ask(self, task: TurnTask, readings: Sequence[Reading]) -> _Unclear:
+    async def _ask(self, task: TurnTask, readings: Sequence[Reading], last: Sequence[Reading]) -> _Unclear:
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
         used, spoken = _list_used(task), _list_spoken(task)
@@ -195,7 +201,7 @@ class Underspecified(dspy.Module):
                 documents=task.documents,
                 dialog=task.dialog,
                 readings=_list(readings),
-                shared=spell(shared, readings[0].text),
+                shared=spell(share(readings), readings[0].text),
                 rejected=attempt.rejected,
             )
             question = on_one_line(prediction.question)
@@ -216,6 +222,11 @@ class Underspecified(dspy.Module):
                 fault = "has one reading: a search for it finds no second thing that all of it fits"
             if fault is None and names_one(found, spoken):
                 fault = "has one reading: the User just spoke of it"
+            asked = stems & frozenset[str]().union(*(reading.stems for reading in found))
+            fits = next((reading for reading in last if asked <= reading.stems), None)
+            if fault is None and fits:
+                apart_from_it = spell(share(readings) - fits.stems, readings[0].text)
+                fault = f"has one reading: it fits what the User just spoke of, so say this, too: {apart_from_it}"
             if fault is not None:
                 raise Refused("ask", fault, question)
             return question, hits, new, found
@@ -246,6 +257,18 @@ def _list(readings: Sequence[Reading]) -> str:
 def _list_spoken(task: TurnTask) -> frozenset[str]:
     """Return the stems of what was said last."""
     return frozenset().union(*(topic_stems(f"{turn.query} {turn.answer}") for turn in task.history[-1:]))
+
+
+def _find_document(task: TurnTask) -> str | None:
+    """Return the id of the one document that the last answer rests on, or else whose title was said last, or None."""
+    cited, spoken = {span.passage_id for turn in task.history[-1:] for span in turn.evidence}, _list_spoken(task)
+
+    def is_meant(passage: Passage) -> bool:
+        title = topic_stems(passage.title)
+        return passage.id in cited if cited else bool(title) and title <= spoken
+
+    ids = {passage.document_id for passage in task.passages if is_meant(passage)}
+    return ids.pop() if len(ids) == 1 else None
 
 
 def _list_used(task: TurnTask) -> set[str]:

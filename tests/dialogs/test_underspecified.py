@@ -13,7 +13,7 @@ from generator.dialogs.checks.requests import topic_stems
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
-from generator.dialogs.readings import find_readings, list_meant, list_readings, own_stems
+from generator.dialogs.readings import find_readings, list_meant, list_readings, own_stems, share
 from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
 from generator.prompts.signatures import REJECTED
@@ -108,6 +108,13 @@ def test_what_the_dialog_just_named_leaves_no_second_reading() -> None:
     assert find_readings([FERRY, POOL], 3, frozenset({"pool", "ferri"}))
 
 
+def test_who_spoke_of_another_thing_of_its_sort_names_none() -> None:
+    told = "A lost season ticket is replaced for {} crowns."
+    ferry, pool = piece("ferry", told.format(12)), piece("garden pool", told.format(9))
+    assert len(find_readings([ferry, pool], 3, frozenset({"old", "pool"}))) == 2
+    assert find_readings([ferry, pool], 3, frozenset({"garden", "pool"})) == []
+
+
 def test_the_end_of_a_sentence_that_a_passage_begins_with_is_no_reading() -> None:
     told = "Small children are those who can't yet walk alone."
     cut = told.removeprefix("Small ")
@@ -123,7 +130,7 @@ def test_what_a_question_leaves_out_need_not_be_told_of_its_readings() -> None:
         piece(at, f"The café serves {dish} until {hour}:20.")
         for at, dish, hour in (("ferry", "lentil stew", 20), ("pool", "lentil stew", 21), ("mill", "apple pie", 22))
     ]
-    shared = frozenset.intersection(*(reading.plain for reading in list_readings(cafes[:2])))
+    shared = share(list_readings(cafes[:2]))
     for question, count in (("Until when does the café serve?", 3), ("Until when does it serve lentil stew?", 2)):
         assert len(list_meant(topic_stems(question), shared, cafes)) == count
 
@@ -330,9 +337,43 @@ def test_what_the_user_just_spoke_of_is_meant_however_many_are_alike() -> None:
         ask=[{"question": "When did the 20th mill open?", "consistent": True}, *[QUESTION] * 3],
         answer=[{"consistent": True}],
     )
-    found = Shelf([[mill], others, *[[others[0], mill]] * 3])
+    found = Shelf([[mill], others, [], *[[others[0], mill]] * 3])
     draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], mill)
     assert [why.reason for _, why in draft.skipped] == ["has one reading"]
+
+
+def test_a_question_that_fits_the_last_thing_too_is_told_what_to_say_beside() -> None:
+    lift, *others = (
+        piece(at, f"A lost season ticket is replaced for {n} crowns at the {door} {at}.")
+        for at, n, door in (("lift", 5, "red"), ("barn", 6, "blue"), ("farm", 9, "blue"))
+    )
+    about_lift = {"question": "When does the lift open?", "consistent": True}
+    says_more = {"question": "What does it cost to replace a lost season ticket of a blue door?"}
+    model = Scripted(
+        ask=[about_lift, QUESTION, says_more],
+        answer=[{"consistent": True, "evidence": [1]}, {"answer": "At the barn 6 crowns, at the farm 9. Which one?"}],
+    )
+    found = Shelf([[lift], others, [lift], others, others])
+    draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], lift)
+    assert [turn.query for turn in draft.turns] == [about_lift["question"], says_more["question"]]
+    assert "say this, too: blue\n" in task(model.prompts("ask")[2])
+
+
+def test_what_fits_the_last_thing_in_every_word_leaves_no_second_reading() -> None:
+    lift, *others = (
+        piece(at, f"A lost ticket is replaced for {n} crowns.") for at, n in (("lift", 5), ("barn", 6), ("farm", 9))
+    )
+    assert find_readings(others, 3)
+    assert find_readings(others, 3, last=list_readings([lift])) == []
+
+
+def test_things_of_one_sort_are_told_by_it_from_the_last_thing_of_another() -> None:
+    lift, *pools = (
+        piece(at, f"A lost ticket is replaced for {n} crowns.")
+        for at, n in (("lift", 5), ("garden pool", 6), ("lido pool", 9))
+    )
+    readings = find_readings(pools, 3, last=list_readings([lift]))
+    assert share(readings) - topic_stems(lift.titled) == {"pool"}
 
 
 @pytest.mark.parametrize(
@@ -417,7 +458,7 @@ def test_a_dialog_whose_prompt_is_full_ends_before_a_question_that_nobody_resolv
     asked = {"question": "When does the mill grind rye?", "consistent": True}
     model = Scripted(ask=[asked, QUESTION], answer=[{"consistent": True}, {"answer": HEDGES}])
     wanted = [Target(**dict(KINDS["factoid"])), unclear(), resolving()]
-    draft = write(model, Shelf([[MILL], [FERRY, POOL], [FERRY, POOL]]), wanted, MILL)
+    draft = write(model, Shelf([[MILL], [FERRY, POOL], [MILL], [FERRY, POOL]]), wanted, MILL)
     assert draft.end and draft.end.stage == "context"
     assert [turn.query for turn in draft.turns] == [asked["question"]]
     assert [why.reason for _, why in draft.skipped] == ["is not resolved: the turn after it was skipped"]
@@ -430,7 +471,7 @@ def test_a_question_that_nobody_resolves_is_taken_back() -> None:
         ask=[asked, QUESTION, *[usual] * 3, {"question": "Who built its wheel?", "consistent": True}],
         answer=[{"consistent": True}, {"answer": HEDGES}, {"consistent": True}],
     )
-    found = Shelf([[MILL], [FERRY, POOL], [FERRY, POOL], [MILL]])
+    found = Shelf([[MILL], [FERRY, POOL], [MILL], [FERRY, POOL], [MILL]])
     draft = write(model, found, [plain, unclear(), resolving(), plain], MILL)
     assert [turn.query for turn in draft.turns] == [asked["question"], "Who built its wheel?"]
     assert [turn.turn for turn in draft.turns] == [1, 2]
