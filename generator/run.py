@@ -28,7 +28,7 @@ from generator.dialogs.live import watching
 from generator.dialogs.marks import apply_judged, apply_marks, count_bare_notes, read_marks
 from generator.errors import ConfigError
 from generator.execution.base import Executor, Plans
-from generator.execution.history import FILTER
+from generator.execution.identity import FILTER
 from generator.execution.pipeline import run_pipeline
 from generator.execution.session import Session, Work, run_session
 from generator.execution.store import Store

@@ -233,7 +233,7 @@ def near_duplicates() -> DedupSettings:
 def identity(settings: Record, contents: Mapping[str, Any]) -> dict[str, Any]:
     """Return what decides a run's data, by name: settings, and what they lead to, mostly as hashes.
 
-    See `generator.execution.store.Store`, which compares them.
+    `generator.execution.identity` compares them.
     """
     return {**to_jsonable_python(dict(identify("", settings))), **contents}
 

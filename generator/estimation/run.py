@@ -15,7 +15,8 @@ from generator.errors import ConfigError, GroundedDialogsError, describe
 from generator.estimation.forecast import Sizes, forecast
 from generator.estimation.settings import EstimateSettings
 from generator.estimation.table import show
-from generator.execution.history import encode, list_changes, read_history
+from generator.execution.history import read_history
+from generator.execution.identity import encode, list_changes
 from generator.execution.session import run_session
 from generator.output.prices import PriceTable
 from generator.run import Preview, Run, load_run

@@ -1,6 +1,5 @@
 """Read what the dialogs of a run took, beside the run: without its lock, so also while it goes on."""
 
-import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -8,9 +7,6 @@ from pathlib import Path
 
 from generator.errors import RunError, describe
 from generator.schema import Record, Usage, add_up
-
-# A setting that says which pairs of accepted dialogs are kept, so that a run may go on with another value of it.
-FILTER = "judge.filter"
 
 
 class PlanCost(Record):
@@ -27,7 +23,7 @@ class History(Record):
         plans: in plan order.
         usage: of all plans together, by stage.
         seconds: how long they took.
-        identity: the settings that decide the run's data, by name, each as JSON.
+        identity: the settings that decide the run's data, as `generator.execution.identity.encode` has them.
         unfinished: usage of the finished calls of dialogs without an outcome, by stage.
     """
 
@@ -82,16 +78,6 @@ def read_history(folder: Path) -> History:
         identity={name[1:]: value for name, value in meta.items() if name.startswith("=")},
         unfinished=unfinished,
     )
-
-
-def encode(identity: Mapping[str, object]) -> dict[str, str]:
-    """Return an identity as `History.identity` has it."""
-    return {name: json.dumps(value, sort_keys=True) for name, value in identity.items()}
-
-
-def list_changes(stored: Mapping[str, str], identity: Mapping[str, str]) -> set[str]:
-    """Return the names of what makes these the identities of different runs."""
-    return {name for name in stored.keys() | identity.keys() if stored.get(name) != identity.get(name)} - {FILTER}
 
 
 def read_usage(calls: int, prompt: int, cached: int, completion: int) -> Usage:

@@ -6,7 +6,6 @@ plan's outcome (its dialog or drops, and its usage) is one transaction, in plan 
 Everything else in the run folder is derived from this file.
 """
 
-import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,9 @@ from pydantic import ValidationError
 from generator.common.atomic_files import lock_folder
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import RunError, describe
-from generator.execution.history import FILTER, encode, list_changes, read_usage
+from generator.execution.history import read_usage
+from generator.execution.identity import FILTER, describe_changes, encode, list_changes
+from generator.execution.run_folder import check_folder, empty_folder
 from generator.models.lm import ChatReply
 from generator.schema import Dialog, Drop, Record, Scope, Usage, add_up
 
@@ -74,17 +75,11 @@ class Store:
         """
         self.folder = folder
         with _as_run_error(folder):
-            if folder.exists() and not folder.is_dir():
-                raise RunError(f"{folder}: is not a folder; set another run_dir")
-            folder.mkdir(parents=True, exist_ok=True)
-            names = {path.name for path in folder.iterdir() if not _is_kept(path)}
-            if names and "run.db" not in names:
-                raise RunError(f"{folder}: is not a run folder, and holds other files; set another run_dir")
-            begun = not fresh and any(not name.startswith("run.db") for name in names)
+            begun = check_folder(folder, fresh)
             self._lock = lock_folder(folder).lock
             try:
                 if fresh:
-                    _empty(folder)
+                    empty_folder(folder)
                 self._db = sqlite3.connect(folder / "run.db", isolation_level=None)
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
@@ -115,7 +110,7 @@ class Store:
         if stored and changed and not self._is_empty():
             raise RunError(
                 f"{self.folder}: this run was made with other settings, or by another release: "
-                f"{_describe_changes(stored, identity, changed)}; set another run_dir, or fresh=true to start over"
+                f"{describe_changes(stored, identity)}; set another run_dir, or fresh=true to start over"
             )
         if changed or not stored:
             with self._transaction():
@@ -311,25 +306,6 @@ class Store:
                 raise
 
 
-def _describe_changes(stored: dict[str, str], identity: dict[str, str], changed: set[str]) -> str:
-    """Return the settings that differ: of another choice of a group its name alone, and hashes only without a cause."""
-    chosen = {name.removesuffix(".name") for name in changed if name.endswith(".name")}
-    plain = {name for name in changed if name != "prompt_version" and name.partition(".")[0] not in chosen} | chosen
-    # A hash of a group's files changes with some of its settings, too.
-    causes = {name.partition(".")[0] for name in plain if "." in name and not name.endswith(" (content)")}
-    plain = {name for name in plain if not (name.endswith(" (content)") and name.partition(".")[0] in causes)}
-    parts = []
-    for name in sorted({"turns" if name.startswith("turns.") else name for name in plain or changed}):
-        if name.endswith(" (content)"):
-            parts.append(name.replace("(content)", "(other content)"))
-            continue
-        keys = ("turns.least", "turns.most") if name == "turns" else (f"{name}.name" if name in chosen else name,)
-        values = (dict.fromkeys(each.get(key, "unset").strip('"') for key in keys) for each in (stored, identity))
-        before, now = ("-".join(each) for each in values)
-        parts.append(f"{name} (was {before}, is {now})")
-    return ", ".join(parts)
-
-
 @contextmanager
 def _as_run_error(folder: Path) -> Iterator[None]:
     """Raise errors of the disk and of the file's content as a RunError."""
@@ -345,17 +321,3 @@ def _as_run_error(folder: Path) -> Iterator[None]:
             f"{folder}: run.db is damaged, or from another version of this program ({describe(error)}); restore it, "
             "or set another run_dir, or fresh=true to start over"
         ) from error
-
-
-def _empty(folder: Path) -> None:
-    """Remove the files of an earlier run; `run.db` last, since it marks the folder as a run folder."""
-    for path in sorted(folder.iterdir(), key=lambda path: path.name == "run.db"):
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif not _is_kept(path):
-            path.unlink()
-
-
-def _is_kept(path: Path) -> bool:
-    """Return whether a file belongs to this session: the lock, or the log of a server started for it."""
-    return path.name == ".lock" or path.suffix == ".log"
