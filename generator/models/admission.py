@@ -3,16 +3,15 @@
 A dialog that is evicted from the cache before its next call has its whole prompt computed again, so beyond what the
 cache holds, more dialogs make fewer calls. The number is found while the run goes on:
 
-- A server that says its cache's size (`capacity_of`): as many dialogs as fit, by the tokens that dialogs of this run
-  took so far. Where replies say how much of a prompt was cached, the number is corrected by it, as by Chiu and Jain
-  (1989): some more while nothing that an earlier call of the dialog brought in is lost, fewer when it is.
+- A server that says its cache's size: as many dialogs as fit, by the tokens that dialogs of this run took so far. Where
+  replies say how much of a prompt was cached, the number is corrected by it, as by Chiu and Jain (1989): some more
+  while nothing that an earlier call of the dialog brought in is lost, fewer when it is.
 - A server whose replies say that alone: all that can be under way, corrected in the same way.
 - A server that says neither: the lowest number that calls answered a minute don't fall with, by trials.
 
 The data doesn't depend on the number: calls of a dialog only wait.
 """
 
-import re
 import time
 from asyncio import Event
 from bisect import bisect_left, insort
@@ -44,27 +43,6 @@ _WINDOW, _WINDOW_CALLS = 3, 24
 _BUSY = 0.75
 # The number is reported again when it has changed by so much, and not within so many seconds.
 _NEWS, _NEWS_S = 0.25, 60.0
-
-_INFO = re.compile(r"^vllm:cache_config_info\{(.*)\}", re.MULTILINE)
-_LABEL = re.compile(r'(\w+)="([^"]*)"')
-
-
-def capacity_of(metrics: str) -> int | None:
-    """Return the tokens that a vLLM server's prefix cache holds, by the text of its `/metrics`; None if unknown.
-
-    Several engines behind one address have a line each.
-    """
-    tokens = 0
-    for line in _INFO.findall(metrics):
-        labels = dict(_LABEL.findall(line))
-        if labels.get("enable_prefix_caching") == "False":
-            return None
-        size, blocks, of_block = (labels.get(n, "") for n in ("kv_cache_size_tokens", "num_gpu_blocks", "block_size"))
-        if size.isdecimal():  # the number of blocks says less where layers have caches of different kinds
-            tokens += int(size)
-        elif blocks.isdecimal() and of_block.isdecimal():
-            tokens += int(blocks) * int(of_block)
-    return tokens or None
 
 
 @dataclass(eq=False)
@@ -125,7 +103,7 @@ class Admission:
         self._rules = 0  # tokens that all prompts begin with
         self._reports_cached = False
         self._losses, self._rates = LossCorrection(), RateTrials()
-        self._reported, self._reported_at, self._peak = 0, 0.0, 0
+        self._reported, self._reported_at = 0, 0.0
         self._window = _Window(time.monotonic())
 
     def set_capacity(self, tokens: int | None, context: int) -> None:
@@ -161,7 +139,6 @@ class Admission:
         """Return a place for a dialog, which has the age of one that it had on another server."""
         place = Place(next(_ages) if age is None else age)
         insort(self._places, place, key=_AGE)
-        self._peak = max(self._peak, self.under_way)
         for waiting in self._places[self.limit : self.limit + 1]:
             waiting.may_call.clear()
         if len(self._places) <= self.limit or place.age < self._places[self.limit].age:
@@ -305,10 +282,7 @@ class Admission:
             return
         self._reported, self._reported_at = max(1, int(room)), now
         dialogs = count_noun(self._reported * self._processes, "dialog")
-        note(
-            f"{self._server}: room for {dialogs} of {round(tokens, -2):,.0f} tokens; "
-            f"{(self.under_way or self._peak) * self._processes} under way"
-        )
+        note(f"{self._server}: room for {dialogs} of {round(tokens, -2):,.0f} tokens")
 
     def _warn(self, window: _Window) -> None:
         capacity = f" don't fit its {self._capacity * self._processes:,}" if self._capacity else " are too many for it"

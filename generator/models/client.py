@@ -16,8 +16,8 @@ import aiohttp
 from dspy import lm15
 
 from generator.common.concurrency import WaitNotes, backoff, retrying
-from generator.models.admission import Admission, capacity_of
-from generator.models.completions import BAD_ANSWER, read_completion
+from generator.models.admission import Admission
+from generator.models.completions import BAD_ANSWER, capacity_of, read_completion
 from generator.models.connection import CONNECTION_ERRORS, PROBE_S, Connection
 from generator.models.failing import GIVEN_UP_AFTER, FailingCall, Tally
 from generator.models.http_errors import connection_error, error_text, is_overload, status_error

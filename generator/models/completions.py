@@ -1,6 +1,7 @@
 """Read what servers with the OpenAI API answer, which differ in all but the model's name and the message."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -8,8 +9,11 @@ from generator.common.sanitize import drop_thoughts
 from generator.models.lm import ChatReply, billions_named
 from generator.schema import Usage
 
-# Errors of the functions below, if the answer isn't of this API.
+# Errors of what reads models and completions, if the answer isn't of this API.
 BAD_ANSWER = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+# The line in vLLM's `/metrics` that tells the size of its prefix cache, and the labels in it.
+_INFO = re.compile(r"^vllm:cache_config_info\{(.*)\}", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 class ListedModel(NamedTuple):
@@ -74,3 +78,21 @@ def _text_of(content: Any) -> str:
         content = "".join(part["text"] for part in content if part.get("type") == "text")
     # JSON escapes can hold lone surrogates, which no file can.
     return drop_thoughts(content or "").encode(errors="replace").decode()
+
+
+def capacity_of(metrics: str) -> int | None:
+    """Return the tokens that a vLLM server's prefix cache holds, by the text of its `/metrics`; None if unknown.
+
+    Several engines behind one address have a line each.
+    """
+    tokens = 0
+    for line in _INFO.findall(metrics):
+        labels = dict(_LABEL.findall(line))
+        if labels.get("enable_prefix_caching") == "False":
+            return None
+        size, blocks, of_block = (labels.get(n, "") for n in ("kv_cache_size_tokens", "num_gpu_blocks", "block_size"))
+        if size.isdecimal():  # the number of blocks says less where layers have caches of different kinds
+            tokens += int(size)
+        elif blocks.isdecimal() and of_block.isdecimal():
+            tokens += int(blocks) * int(of_block)
+    return tokens or None
