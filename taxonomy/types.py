@@ -58,6 +58,71 @@ class Reply(Record):
     checks: tuple[ReplyCheck, ...] = Field(default=(), description="what the reply is checked for")
 
 
+class Form(Record):
+    """A form of the answer to an underspecified question (Rosenthal et al. 2026, appendix B).
+
+    Attributes:
+        readings: the most that the answer takes up.
+    """
+
+    name: str
+    definition: Text
+    steps: tuple[Text, ...] = Field(min_length=1, max_length=4)
+    readings: int = Field(ge=2)
+    checks: tuple[FormCheck, ...]
+
+    def prompt(self) -> str:
+        """Return the form as text for a prompt."""
+        return "\n".join([f"{self.name}: {self.definition}", *(f"- {step}" for step in self.steps)])
+
+
+class Facet(Record):
+    """A value of another dimension than the question type: a multi-turn type or an answerability (Katsis et al. 2025,
+    tables 10 and 11).
+
+    Attributes:
+        forms, resolution: of `underspecified`: the forms of its answer, and the multi-turn type of the turn after it.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z-]*$")
+    definition: Text
+    steps: tuple[Text, ...] = Field(max_length=3)
+    may_repeat: bool = True
+    takes_up: Part | None = None
+    forms: tuple[Form, ...] = ()
+    resolution: "Facet | None" = None
+
+    @property
+    def kind(self) -> str:
+        """The label in mtRAG, which has one for both clarifications."""
+        return self.name.partition("-of-")[0]
+
+    def prompt(self) -> str:
+        """Return the facet as text for a prompt."""
+        return "\n".join([f"It is also this: {self.definition}", *(f"- {step}" for step in self.steps)])
+
+
+class Dimensions(Record):
+    """What can be planned of a question beside its type.
+
+    Attributes:
+        multi_turn: how a later turn goes on from the one before.
+        aim: how much of it the documents should answer.
+        standalone: of later turns, True if it should be understood without the dialog so far.
+        new_topic: of later turns, True if it should leave the topic for good.
+        form: that of the answer, if it is underspecified.
+    """
+
+    multi_turn: Facet | None = None
+    aim: Facet | None = None
+    standalone: bool | None = None
+    new_topic: bool = False
+    form: Form | None = None
+
+
+_NOTHING_PLANNED = Dimensions()
+
+
 class QuestionType(Record):
     """A question type, and the instructions that lead a model to it. Error messages show a field's description.
 
@@ -130,7 +195,8 @@ class QuestionType(Record):
             dialog = "".join(f"User: {pair.user} Agent: {pair.agent} " for pair in example.dialog)
             lines.append(f"In another dialog, on another topic: {dialog}→ {example.question}")
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
-        return "\n".join([*lines, f"It has at most {self.tell_length()}.", *self._list_phrasings()])
+        facets = [facet.prompt() for facet in self._facets()]
+        return "\n".join([*lines, f"It has at most {self.tell_length()}.", *self._list_phrasings(), *facets])
 
     def brief(self) -> str:
         """Return the type without examples, and with steps only where no beginnings show it.
@@ -139,7 +205,13 @@ class QuestionType(Record):
         """
         free = self.takes_up == "neither" or "asks-nothing" in self.checks
         shown = () if free else self._list_phrasings() or self.steps
-        return "\n".join([self.definition, f"It has at most {self.tell_length()}.", *shown])
+        facets = [f"It is also this: {facet.definition}" for facet in self._facets()]
+        return "\n".join([self.definition, f"It has at most {self.tell_length()}.", *shown, *facets])
+
+    def _facets(self) -> list[Facet]:
+        """Return what is planned in other dimensions and leads the model somewhere."""
+        planned = (self.dimensions.aim, self.dimensions.multi_turn)
+        return [facet for facet in planned if facet and facet.steps]
 
     def tell_length(self, times: int = 1) -> str:
         """Return how long a question may be, so many times: “12 words”, and “24 letters” where no spaces part words."""
@@ -163,24 +235,32 @@ class QuestionType(Record):
         return [words for words, gap in cut if " " in words or not gap]
 
     @property
+    def dimensions(self) -> Dimensions:
+        """What is planned beside the type; of a type by itself nothing."""
+        return _NOTHING_PLANNED
+
+    @property
     def multi_turn_type(self) -> str:
-        """The multi-turn type of a later turn: its own name, since Lee et al. 2024 have one dimension only."""
-        return self.name
+        """The multi-turn type of a later turn: where none is planned, its name, since in Lee et al. 2024 it is one."""
+        link = self.dimensions.multi_turn
+        return link.kind if link else self.name
 
     @property
     def part_taken_up(self) -> Part | None:
-        """Return the part of the last turn that a question of the type goes back to."""
-        return self.takes_up
+        """The part of the last turn that it goes back to."""
+        link = self.dimensions.multi_turn
+        return link.takes_up if link else self.takes_up
 
     @property
     def expected(self) -> str:
         """The answerability that is wanted: how much of it the documents should answer."""
-        return self.answerability
+        aim = self.dimensions.aim
+        return aim.name if aim else self.answerability
 
     @property
     def stands_alone(self) -> bool:
         """True if, as a later turn, it is planned to be understood without the dialog so far."""
-        return False
+        return bool(self.dimensions.standalone)
 
     @property
     def is_conversational(self) -> bool:
@@ -189,110 +269,28 @@ class QuestionType(Record):
 
     @property
     def may_leave_topic(self) -> bool:
-        """True if a question of this type can be on another topic than the turn before."""
-        return True
+        """True if it can be on another topic than the turn before."""
+        link = self.dimensions.multi_turn
+        goes_on = link is None or link.name == "follow-up"
+        return goes_on and not self.is_conversational and self.dimensions.form is None
 
     @property
     def resolves(self) -> bool:
         """True if it answers what the agent asked back."""
-        return False
+        link = self.dimensions.multi_turn
+        return link is not None and link.name == RESOLUTION
 
     def planned(self) -> Planned | None:
         """Return the names of everything planned, for a turn's record; None where types alone are planned."""
         return None
 
 
-class Form(Record):
-    """A form of the answer to an underspecified question (Rosenthal et al. 2026, appendix B).
-
-    Attributes:
-        readings: the most that the answer takes up.
-    """
-
-    name: str
-    definition: Text
-    steps: tuple[Text, ...] = Field(min_length=1, max_length=4)
-    readings: int = Field(ge=2)
-    checks: tuple[FormCheck, ...]
-
-    def prompt(self) -> str:
-        """Return the form as text for a prompt."""
-        return "\n".join([f"{self.name}: {self.definition}", *(f"- {step}" for step in self.steps)])
-
-
-class Facet(Record):
-    """A value of another dimension than the question type: a multi-turn type or an answerability (Katsis et al. 2025,
-    tables 10 and 11).
-
-    Attributes:
-        forms, resolution: of `underspecified`: the forms of its answer, and the multi-turn type of the turn after it.
-    """
-
-    name: str = Field(pattern=r"^[a-z][a-z-]*$")
-    definition: Text
-    steps: tuple[Text, ...] = Field(max_length=3)
-    may_repeat: bool = True
-    takes_up: Part | None = None
-    forms: tuple[Form, ...] = ()
-    resolution: "Facet | None" = None
+class Target(QuestionType, Dimensions):
+    """A planned question: its type, and its value in every other dimension."""
 
     @property
-    def kind(self) -> str:
-        """The label in mtRAG, which has one for both clarifications."""
-        return self.name.partition("-of-")[0]
-
-    def prompt(self) -> str:
-        """Return the facet as text for a prompt; empty if it has no steps."""
-        lines = [f"It is also this: {self.definition}", *(f"- {step}" for step in self.steps)]
-        return "\n".join(lines) if self.steps else ""
-
-
-class Target(QuestionType):
-    """A planned question: its type, and its value in every other dimension.
-
-    `aim` says how much of it the documents should answer. `multi_turn`, `standalone`, True if it should be understood
-    without the dialog so far, and `new_topic`, True if it should leave the topic for good, are of later turns. `form`
-    is that of the answer, if it is underspecified.
-    """
-
-    multi_turn: Facet | None = None
-    aim: Facet | None = None
-    standalone: bool | None = None
-    new_topic: bool = False
-    form: Form | None = None
-
-    def prompt(self) -> str:
-        facets = (self.aim, self.multi_turn)
-        return "\n".join([super().prompt(), *filter(None, (facet.prompt() for facet in facets if facet))])
-
-    def brief(self) -> str:
-        facets = (facet for facet in (self.aim, self.multi_turn) if facet and facet.steps)
-        return "\n".join([super().brief(), *(f"It is also this: {facet.definition}" for facet in facets)])
-
-    @property
-    def expected(self) -> str:
-        return self.aim.name if self.aim else self.answerability
-
-    @property
-    def multi_turn_type(self) -> str:
-        return self.multi_turn.kind if self.multi_turn else self.name
-
-    @property
-    def part_taken_up(self) -> Part | None:
-        return self.multi_turn.takes_up if self.multi_turn else self.takes_up
-
-    @property
-    def stands_alone(self) -> bool:
-        return bool(self.standalone)
-
-    @property
-    def may_leave_topic(self) -> bool:
-        goes_on = self.multi_turn is None or self.multi_turn.name == "follow-up"
-        return goes_on and not self.is_conversational and self.form is None
-
-    @property
-    def resolves(self) -> bool:
-        return self.multi_turn is not None and self.multi_turn.name == RESOLUTION
+    def dimensions(self) -> Dimensions:
+        return self
 
     def planned(self) -> Planned:
         return Planned(
