@@ -20,7 +20,7 @@ from generator.models.admission import Admission
 from generator.models.completions import BAD_ANSWER, capacity_of, read_completion
 from generator.models.connection import CONNECTION_ERRORS, PROBE_S, Connection
 from generator.models.failing import GIVEN_UP_AFTER, FailingCall, Tally
-from generator.models.http_errors import connection_error, error_text, is_overload, status_error
+from generator.models.http_errors import error_text, is_overload
 from generator.models.limiter import Limiter
 from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling, billions_named
 from generator.models.readiness import NoServer, check_server
@@ -105,6 +105,8 @@ class HttpClient:
         except ServerGone as error:
             self._lost, self._good = error, _HELLO  # a server that is back has no prompt in its cache
             raise
+        except lm15.TransportError as error:
+            raise lm15.ServerError(error.message) from error
         self._lost = None
         return reply
 
@@ -117,30 +119,29 @@ class HttpClient:
             self._wait_notes,
         )
         try:
-            try:
-                return await attempts(self._attempt, request, call, age)
-            except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
-                raise
-            except lm15.AuthError as error:
-                # Moderation and firewalls refuse single prompts by 403, for their words.
-                if error.status != 403 or not await self._try_soon():
-                    raise
-                try:
-                    return await self._post(request, age)
-                except lm15.AuthError as again:
-                    raise lm15.InvalidRequestError(again.message, status=again.status) from again
-            except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
-                if not call.given_up:
-                    await self._check_after(error, self._tally.served > served)
-                if request.response_format and not self._tally.served:
-                    await self._check_schemas(request.response_format)
-                if call.given_up:
-                    raise
-            return await self._post(request, age)  # the server may have recovered since
-        except ServerGone:
+            return await attempts(self._attempt, request, call, age)
+        except (ServerGone, lm15.ContextLengthError, lm15.UnsupportedModelError):
             raise
-        except lm15.TransportError as error:
-            raise lm15.ServerError(error.message) from error
+        except lm15.AuthError as error:
+            # Moderation and firewalls refuse single prompts by 403, for their words.
+            if error.status != 403 or not await self._try_soon():
+                raise
+            return await self._post_refused(request, age)
+        except (*lm15.RETRYABLE_ERRORS, lm15.InvalidRequestError) as error:
+            if not call.given_up:
+                await self._check_after(error, self._tally.served > served)
+            if request.response_format and not self._tally.served:
+                await self._check_schemas(request.response_format)
+            if call.given_up:
+                raise
+        return await self._post(request, age)  # the server may have recovered since
+
+    async def _post_refused(self, request: ChatRequest, age: int) -> ChatReply:
+        """Make a call again that was refused as with a wrong key; if it is refused again, the call is at fault."""
+        try:
+            return await self._post(request, age)
+        except lm15.AuthError as error:
+            raise lm15.InvalidRequestError(error.message, status=error.status) from error
 
     async def check(self) -> None:
         """Check the server before a run, and learn of its model and its prefix cache; errors as of `check_server`."""
@@ -216,8 +217,11 @@ class HttpClient:
         # The slot is released while a failed call waits.
         async with self._limiter.slot(age) as number:
             try:
-                content = await self._send(self._encode(request))
+                content = await self._server.post(self._encode(request))
             except lm15.LM15Error as error:
+                no_answer = getattr(error, "status", None) is None
+                if no_answer and not self._alone and not await self._server.is_up():
+                    raise ServerDown(self._describe_loss("is gone", error)) from error
                 if is_overload(error):
                     self._limiter.shrink(number)
                 raise
@@ -233,19 +237,6 @@ class HttpClient:
     def _encode(self, request: ChatRequest) -> bytes:
         body = self._endpoint.encode(request)
         return body if self._bounds_texts else _TEXT_BOUND.sub(b"", body)
-
-    async def _send(self, body: bytes) -> bytes:
-        server = self._server
-        try:
-            response, content = await server.post(body)
-        except CONNECTION_ERRORS as error:
-            failure = connection_error(server.url, error, self._endpoint.timeout_s, server.key_env)
-            if not self._alone and not await server.is_up():
-                raise ServerDown(self._describe_loss("is gone", failure)) from error
-            raise failure from error
-        if response.status != 200:
-            raise status_error(server.url, response.status, content, response.headers, server.key_env, server.setting)
-        return content
 
     async def _check_after(self, error: lm15.LM15Error, answers: bool) -> None:
         """Find out if repeated failure is the fault of this call or of the server, with a trivial call.

@@ -1,10 +1,11 @@
-"""The connection to one server with the OpenAI API: what is sent, and what comes back as it is."""
+"""The requests to one server with the OpenAI API, each made once."""
 
 import aiohttp
 
 from generator.common.proxies import find_proxy
 from generator.common.sanitize import read_key, server_message
 from generator.errors import ModelError
+from generator.models.http_errors import connection_error, status_error
 
 # Errors of a request without a complete response; ValueError is raised for an impossible host name.
 CONNECTION_ERRORS = (aiohttp.ClientError, OSError, ValueError)
@@ -27,7 +28,6 @@ class Connection:
         setting: the server's, such as `judge.lm`, for messages.
 
     Raises (all methods):
-        aiohttp.ClientError, OSError, ValueError: there was no complete response (`CONNECTION_ERRORS`).
         ModelError: a proxy between requires a login.
     """
 
@@ -39,16 +39,28 @@ class Connection:
         key = read_key(key_env)
         # Of each request: headers of a session go to a proxy, too.
         self._session, self._headers = session, {"Authorization": f"Bearer {key}"} if key else {}
+        self._timeout_s = timeout_s
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(30, timeout_s))
 
-    async def post(self, body: bytes) -> tuple[aiohttp.ClientResponse, bytes]:
-        """Return the response to a call, and its content."""
-        return await self._request("POST", self.url, self._timeout, body)
+    async def post(self, body: bytes) -> bytes:
+        """Return the response to a call.
+
+        Raises:
+            lm15.LM15Error: there is none, or it has an HTTP status other than 200, which the error then has, too.
+        """
+        try:
+            response, content = await self._request("POST", self.url, self._timeout, body)
+        except CONNECTION_ERRORS as error:
+            raise connection_error(self.url, error, self._timeout_s, self.key_env) from error
+        if response.status != 200:
+            raise status_error(self.url, response.status, content, response.headers, self.key_env, self.setting)
+        return content
 
     async def list_models(self) -> tuple[int, bytes]:
         """Return the HTTP status of the list of models, and the list.
 
         Raises:
+            aiohttp.ClientError, OSError, ValueError: there is no complete response (`CONNECTION_ERRORS`).
             ModelError: the server is at another address.
         """
         response, content = await self._request("GET", f"{self.api_base}/models", aiohttp.ClientTimeout(total=PROBE_S))
@@ -59,7 +71,7 @@ class Connection:
         return response.status, content
 
     async def is_up(self) -> bool:
-        """Return whether the server answers, if only with a refusal; no `CONNECTION_ERRORS` are raised."""
+        """Return whether the server answers, if only with a refusal."""
         try:
             status, _ = await self.list_models()
         except CONNECTION_ERRORS:
@@ -67,7 +79,7 @@ class Connection:
         return status < 500
 
     async def read_metrics(self) -> str:
-        """Return what the server tells of itself, as vLLM does; empty if it doesn't."""
+        """Return what the server measures, as vLLM does, or an empty text; errors as of `list_models`."""
         url = f"{self.api_base.removesuffix('/v1')}/metrics"
         response, content = await self._request("GET", url, aiohttp.ClientTimeout(total=_METRICS_S))
         return content.decode(errors="replace") if response.status == 200 else ""
