@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from generator.errors import YAML_SLIPS, TaxonomyError, describe
 from taxonomy.criteria import Criteria
@@ -118,7 +119,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _explain(problem: Any, model: type[BaseModel], noun: str) -> str:
+def _explain(problem: ErrorDetails, model: type[BaseModel], noun: str) -> str:
     """Describe one of pydantic's errors: the key, what is wrong, what is expected."""
     where = ".".join(map(str, problem["loc"]))
     keys = [part for part in problem["loc"] if isinstance(part, str)]

@@ -5,9 +5,9 @@ appendix A and figures 8 to 20, in our words.
 """
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from generator.schema import Record
 from taxonomy.item_kind import ItemKind
@@ -41,9 +41,9 @@ class ScenarioTurn(Record):
         "later turns show it the reference as the answer to this one"
     )
 
-    @field_validator("judge", mode="after")
+    @field_validator("judge")
     @classmethod
-    def _check_judge(cls, value: Any, info: Any) -> Any:
+    def _check_judge(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if "reference" in value and info.data.get("reference") == "none":
             raise ValueError("the turn has no reference")
         return value
@@ -96,7 +96,7 @@ class Scenario(ItemKind):
 
     @field_validator("turns")
     @classmethod
-    def _check_search(cls, value: Any) -> Any:
+    def _check_search(cls, value: tuple[ScenarioTurn, ...]) -> tuple[ScenarioTurn, ...]:
         for n, turn in enumerate(value, 1):
             if (turn.context == "given") != (turn.search is None):
                 raise ValueError(f"turn {n}: search is given if the context is searched")
@@ -104,14 +104,14 @@ class Scenario(ItemKind):
 
     @field_validator("phrasings")
     @classmethod
-    def _check_phrasings(cls, value: Any) -> Any:
+    def _check_phrasings(cls, value: tuple[tuple[Text, ...], ...]) -> tuple[tuple[Text, ...], ...]:
         if len(value) not in (0, QUESTIONS):
             raise ValueError(f"there are {len(value)}")
         return value
 
     @field_validator("examples")
     @classmethod
-    def _check_queries(cls, value: Any, info: Any) -> Any:
+    def _check_queries(cls, value: tuple[ScenarioExample, ...], info: ValidationInfo) -> tuple[ScenarioExample, ...]:
         for n, turn in enumerate(info.data.get("turns", ())):
             if any(bool(example.questions[n].query) != (turn.search == "query") for example in value):
                 raise ValueError(f"question {n + 1}: a query if the turn has one")

@@ -7,10 +7,10 @@ import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, MissingMandatoryValue
+from pydantic_core import ErrorDetails
 
 from generator.config.conf_files import choices, groups, settings, settings_of
 from generator.config.shares import OWN_MODEL, WEIGHTS
@@ -129,7 +129,7 @@ def _describe_wrong_type(name: str) -> str:
     return f"wrong type; expected {wanted}; {_SHOW_ALL}"
 
 
-def describe_problem(name: str, problem: Any) -> str:
+def describe_problem(name: str, problem: ErrorDetails) -> str:
     """Return one of pydantic's problems with the setting `name` as one line."""
     given, kind, context = problem.get("input"), problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden":
