@@ -137,6 +137,11 @@ def instructions(criteria: Criteria) -> str:
     lines = [criteria.instructions, ""] if criteria.instructions else []
     for criterion in criteria.criteria:
         lines.append(f"{criterion.name} (of the {criterion.about}): {criterion.question} {_scale(criterion)}")
+    lines += [
+        "",
+        f"In a sheet, write one of these values into the column of each criterion, and leave {NOT_ASKED} where it is. "
+        f"The column {NOTE} is for what you want to say. Save the sheet as CSV in UTF-8.",
+    ]
     return "\n".join(lines)
 
 

@@ -91,7 +91,7 @@ def _table(title: str, lines: Sequence[Line], head: str, criteria: Mapping[str, 
     heads = ["", head, *(f"% {each.title}" for each in shown.values()), *(f"{shown[n].title}{_MEAN}" for n in means)]
     rows = []
     for line in lines:
-        goods = [f"{line.cells[name].good * 100:.1f}" if name in line.cells else "na" for name in shown]
+        goods = [f"{line.cells[name].good * 100:.1f}" if name in line.cells else ABSENT for name in shown]
         numbers = [cell(line.cells[name].mean if name in line.cells else None, _TWO) for name in means]
         rows.append([line.name, str(line.count), *goods, *numbers])
     return Section(title, heads, rows, text)
@@ -151,8 +151,8 @@ def _judges_section(judges: Sequence[JudgeAgreement], text: str) -> Section:
 def _all_told(judges: Sequence[JudgeAgreement]) -> str:
     told, marks = sum(each.tells for each in judges), max(each.marks for each in judges)
     return (
-        f"{marks} marks tell {told} of these {len(judges)} from a coin: the interval of kappa is above 0, and the same "
-        "verdicts in random order do as well at most once in 40 times."
+        f"{marks} marks tell {told} of these {len(judges)} from a coin. They do if the interval of kappa is above 0, "
+        "and the same verdicts in random order do as well at most once in 40 times."
     )
 
 
@@ -169,7 +169,8 @@ def _told(judge: JudgeAgreement) -> str:
 def _interval(estimate: Estimate, percent: bool = False) -> str:
     if estimate.value is None:
         return ABSENT
-    form = "{:z.1%}" if percent else _TWO
+    value = ("{:z.1%}" if percent else _TWO).format(estimate.value)
     if estimate.low is None or estimate.high is None:
-        return form.format(estimate.value)
-    return f"{form.format(estimate.value)} [{form.format(estimate.low)}, {form.format(estimate.high)}]"
+        return value
+    low, high = (f"{100 * end:z.1f}" if percent else _TWO.format(end) for end in (estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"

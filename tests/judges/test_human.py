@@ -103,6 +103,7 @@ def test_a_sample_is_blind_and_only_the_key_tells(run: Path, tmp_path: Path) -> 
         turn = item["turn"]
         assert row["question"].endswith(f"Q{turn}?") and f"Passage {turn} of" in row["passages"]
         assert row["dialog"].count("User:") == turn - 1, "what comes before the pair, and nothing after it"
+    assert "In a sheet, write one of these" in (sample / "instructions.txt").read_text(encoding="utf-8")
     again = tmp_path / "again"
     again.mkdir()
     drawn(again, run, other, "items=10")
@@ -337,6 +338,7 @@ def test_tables_of_the_paper_by_hand(tmp_path: Path) -> None:
     assert [(p["one"], p["other"], p["agreed"], p["items"]) for p in correctness["pairs"]] == [("ann", "ben", 2, 3)]
     markdown = (tmp_path / "people/people.md").read_text(encoding="utf-8")
     assert "67% (2/3)" in markdown and "Of 4 annotations with answerable = yes, 3 (75.0%) are correct." in markdown
+    assert "| correctness | 3 | 66.7% \\[0.0, 100.0\\] |" in markdown and "| – |" in markdown
     coherent = verdicts_of(tmp_path / "people")
     assert all(coherent["secret-1", n]["human:ann:coherency"].label == "no" for n in (1, 2))
 
