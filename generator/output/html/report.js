@@ -262,7 +262,7 @@ function turnOf(entry, turn, detail) {
       const place = shown.places.get(passage_id);
       const to = el("button", { type: "button", disabled: place === undefined }, name(place));
       to.addEventListener("click", () => $(`passage-${place}`).scrollIntoView({ block: "start" }));
-      return el("li", {}, `${rank}. `, to, score ? ` score ${score.toPrecision(3)}` : "", fresh ? el("b", {}, " new") : "");
+      return el("li", {}, `${rank}. `, to, score ? ` score\u00a0${score.toPrecision(3)}` : "", fresh ? el("b", {}, " new") : "");
     })) : "",
     answer,
     detail.reasoning ? el("details", {}, el("summary", {}, "reasoning"), el("p", { className: "small" }, detail.reasoning)) : "",
