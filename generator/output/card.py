@@ -20,7 +20,7 @@ from generator.output.chat import Row
 from generator.output.markdown import block, line, table
 from generator.output.stats.guesses import AWAY, LEAST, Guess
 from generator.output.stats.statistics import Statistics
-from generator.output.summary import Counts, Share
+from generator.output.summary import Counts, Share, by_frequency
 from generator.output.terms import find_terms
 from generator.schema import Algorithm, Record, Scope, Split
 
@@ -58,8 +58,8 @@ is in both.
 _SPLIT_RETRIEVAL = ", and a dialog retrieves only documents of its own split"
 _GUESSER = f"""
 How far a guesser comes that tells a question's answerability without reading a passage, by naive Bayes in
-cross-validation over the rows of this dataset (`python -m generator.statistics` counts all turns), against the share of
-the larger side; a class with fewer than {LEAST} rows isn't listed:
+cross-validation over the rows of this dataset (`python -m generator.statistics` counts all turns): the area under the
+ROC curve, of which 0.5 is chance. A class with fewer than {LEAST} rows isn't listed.
 """
 _VERBATIM = """\
 - Evidence is verbatim by construction. The answers are generated: they can go beyond it, or leave something out.
@@ -188,10 +188,9 @@ def render_card(
 
 def _generated(info: DatasetInfo, statistics: Statistics, splits: Collection[Split]) -> dict[str, str]:
     dropped = [
-        [f"{scope}, {line(f'{stage}: {reason}')}", f"{count:,}"]
-        for scope, stages in info.dropped.items()
-        for stage, reasons in stages.items()
-        for reason, count in reasons.items()
+        [f"{scope}, {line(why)}", f"{count:,}"]
+        for scope, counts in info.dropped.items()
+        for why, count in by_frequency(counts)
     ]
     method = _METHODS[info.algorithm]
     if info.algorithm == "whole" and {name for name, _ in info.shares} == {_OUR_TASK}:
@@ -294,14 +293,10 @@ def _guesses(guesses: Sequence[Guess]) -> str:
     """Return what a guesser tells of the answerability, and whether the set gives itself away; empty without."""
     if not guesses:
         return ""
-    cells = (
-        [g.answerability, g.sees, f"{g.pairs:,}", f"{g.majority:.1%}", f"{g.accuracy:.1%}", f"{g.auc:.2f}"]
-        for g in guesses
-    )
+    cells = ([g.answerability, g.sees, f"{g.pairs:,}", f"{g.auc:.2f}"] for g in guesses)
     away = [str(guess) for guess in guesses if guess.gives_away]
     verdict = f"**This set gives itself away**: {', '.join(away)}." if away else f"No AUC is above {AWAY}."
-    head = ("Class", "Seen", "Pairs", "Majority", "Accuracy", "AUC")
-    return f"{_GUESSER}\n{table(head, cells)}\n\n{verdict}\n"
+    return f"{_GUESSER}\n{table(('Class', 'Told by the', 'Rows', 'AUC'), cells)}\n\n{verdict}\n"
 
 
 def _readable_json(value: Any) -> str:

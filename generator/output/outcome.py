@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from generator.common.console import count_noun
 from generator.models.admission import CACHE_CURE
-from generator.output.summary import Summary
+from generator.output.summary import Summary, by_frequency
 from generator.output.tables import cell, print_table
 from generator.schema import Cost
 
@@ -30,10 +30,8 @@ def _losses(summary: Summary) -> _Rows:
         ("dropped pairs", summary.dropped_pairs),
         ("unused candidates", summary.dropped_candidates),
     ):
-        counts = [(count, f"{stage}: {reason}") for stage, by in stages.items() for reason, count in by.items()]
-        if counts:
-            counts.sort(key=lambda lost: -lost[0])
-            yield title, "\n".join(f"{count} × {why}" for count, why in counts)
+        if counts := by_frequency(stages):
+            yield title, "\n".join(f"{count} × {why}" for why, count in counts)
     if summary.candidates_cost.calls:
         yield "for unused candidates", _spell(summary.candidates_cost)
 

@@ -73,6 +73,12 @@ class Surplus(Cost):
 Counts = Mapping[str, Mapping[str, int]]
 
 
+def by_frequency(counts: Counts) -> list[tuple[str, int]]:
+    """Return counts by stage and reason as those of `stage: reason`, the highest first."""
+    named = [(f"{stage}: {reason}", count) for stage, by in counts.items() for reason, count in by.items()]
+    return sorted(named, key=lambda pair: -pair[1])
+
+
 class Summary(Record):
     """The `summary.json` of a run. `accepted + sum(dropped) == attempted`, in dialogs.
 

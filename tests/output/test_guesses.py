@@ -54,8 +54,6 @@ def test_what_gives_a_set_away(change: Callable[[bool, str], tuple[str, int]], a
     found = guess(made(600, change))
     assert sorted(sees for sees, each in found.items() if each.gives_away) == sorted(away)
     assert {(each.answerability, each.pairs) for each in found.values()} == {("unanswerable", 200)}
-    assert all(each.majority == pytest.approx(2 / 3) for each in found.values())
-    assert all(found[sees].accuracy > found[sees].majority for sees in away)
 
 
 def test_lengths_count_as_numbers() -> None:

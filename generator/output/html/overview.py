@@ -13,6 +13,7 @@ from generator.output.html.charts import bars, columns, stacks
 from generator.output.html.sources import ReportSet, RunCounts
 from generator.output.stats.comparison import Column, share_of
 from generator.output.stats.statistics import Portion, Statistics
+from generator.output.summary import Counts, by_frequency
 from generator.output.tables import ABSENT
 from generator.schema import Dialog, Usage
 
@@ -82,14 +83,10 @@ def funnel(runs: Sequence[tuple[str, RunCounts]]) -> Iterator[Figure]:
         unjudged = f"{counts.unjudged_pairs:,} pairs in the dataset are unjudged." if counts.unjudged_pairs else ""
         if pairs[0].number:
             yield _steps(f"Pairs, from accepted dialogs to the dataset{of}", "pairs", pairs, unjudged)
-    for of, counts in runs:
-        if losses := _losses(counts.dropped_turns):
-            text = "Beside the dialogs above: each left its dialog shorter than planned."
-            yield _steps(f"Dropped turns{of}", "turns", losses, text)
-    for of, counts in runs:
-        if losses := _losses(counts.dropped_candidates):
-            text = "Beside the dialogs above: another one was chosen."
-            yield _steps(f"Dropped candidates{of}", "candidates", losses, text)
+    for what, why in (("turns", "each left its dialog shorter than planned"), ("candidates", "another one was chosen")):
+        for of, counts in runs:
+            if losses := _losses(counts.dropped_turns if what == "turns" else counts.dropped_candidates):
+                yield _steps(f"Dropped {what}{of}", what, losses, f"Beside the dialogs above: {why}.")
 
 
 class _Step(NamedTuple):
@@ -98,9 +95,8 @@ class _Step(NamedTuple):
     lost: bool = False
 
 
-def _losses(dropped: Mapping[str, Mapping[str, int]]) -> list[_Step]:
-    lost = [_Step(f"− {stage}: {why}", n, True) for stage, reasons in dropped.items() for why, n in reasons.items()]
-    return sorted(lost, key=lambda step: -step.number)
+def _losses(dropped: Counts) -> list[_Step]:
+    return [_Step(f"− {why}", number, True) for why, number in by_frequency(dropped)]
 
 
 def _steps(title: str, what: str, steps: Sequence[_Step], text: str = "") -> Figure:

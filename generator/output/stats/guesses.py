@@ -42,16 +42,12 @@ class Guess(Record):
         answerability: the class.
         sees: what the guesser sees.
         pairs: of this class.
-        majority: share of all pairs that guessing the larger side gets right.
-        accuracy: share of all pairs that the guesser gets right.
         auc: area under the ROC curve, the mean of the folds: 0.5 is chance.
     """
 
     answerability: str
     sees: str
     pairs: int
-    majority: float
-    accuracy: float
     auc: float
 
     @property
@@ -96,19 +92,15 @@ class GuessTally:
             of_pairs = _Features(features)
             for answerability, count in counts.items():
                 wanted = np.array([label == answerability for label in self._labels], dtype=np.float64)
-                odds, aucs = np.zeros(total), []
-                for fold in range(FOLDS):
-                    held = folds == fold
-                    odds[held] = of_pairs.odds(wanted, ~held)[held]
+                aucs = []
+                for held in (folds == fold for fold in range(FOLDS)):
                     if 0 < wanted[held].sum() < held.sum():
-                        aucs.append((auc(odds[held], wanted[held]), held.sum()))
+                        aucs.append((auc(of_pairs.odds(wanted, ~held)[held], wanted[held]), held.sum()))
                 mean = sum(value * n for value, n in aucs) / sum(n for _, n in aucs) if aucs else 0.5
                 yield Guess(
                     answerability=answerability,
                     sees=sees,
                     pairs=count,
-                    majority=max(count, total - count) / total,
-                    accuracy=float(np.mean((odds > 0) == (wanted > 0))),
                     auc=round(float(mean), 4),
                 )
 
