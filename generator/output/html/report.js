@@ -248,7 +248,7 @@ function worthOf(turn, detail) {
 function turnOf(entry, turn, detail) {
   const tag = (text, kind = "", title = "") => text ? el("span", { className: `tag ${kind}`, title }, text) : "";
   const types = [turn.question_type === "unlabelled" ? "" : turn.question_type, turn.multi_turn_type && turn.multi_turn_type !== turn.question_type ? turn.multi_turn_type : "", turn.answerability];
-  const reason = entry.pairs.get(turn.turn);
+  const reason = entry.pairs.get(turn.turn), lost = entry.drops.filter(d => d.turn === turn.turn && d.scope !== "pair");
   const answer = el("button", { type: "button", className: "answer", aria: { "aria-pressed": false, "aria-label": `Answer of turn ${turn.turn}: show its evidence` } }, turn.answer || "(no answer)");
   answer.addEventListener("click", () => light(turn.turn, detail.evidence, answer));
   const name = place => place === undefined ? "a passage that is not in the dialog" : `${shown.passages[place].title || shown.passages[place].id} (${place + 1})`;
@@ -274,7 +274,7 @@ function turnOf(entry, turn, detail) {
       return el("p", { className: "small" }, el("b", {}, `${judge}: ${label}`), score === null || String(score) === label ? "" : ` (${score})`,
         model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? [" – ", el("span", {}, why)] : "");
     }),
-    entry.drops.filter(d => d.turn === turn.turn).map(d => d.scope === "pair" ? "" : el("details", {}, el("summary", {}, `dropped ${d.scope}: ${d.stage}: ${d.reason}`), drop(d))),
+    lost.length ? el("details", {}, el("summary", {}, `${lost.length} dropped: ${[...new Set(lost.map(d => `${d.scope}, ${d.stage}: ${d.reason}`))].join("; ")}`), lost.map(drop)) : "",
     turn.given ? "" : form(entry, turn.turn));
 }
 
