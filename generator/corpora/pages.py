@@ -37,6 +37,7 @@ _BLOCKS = frozenset(
 )
 # What an element ends where it begins, unless it is inside one of the last ones.
 _ENDED = {
+    "p": (("p",), (*_BLOCKS - {"p"}, "td", "th")),
     "li": (("li",), ("ul", "ol", "menu")),
     **dict.fromkeys(("dt", "dd"), (("dt", "dd"), ("dl",))),
     **dict.fromkeys(("td", "th"), (("td", "th"), ("tr", "table"))),
@@ -66,7 +67,10 @@ def _page_class() -> "type[BeautifulSoup]":
     from bs4 import BeautifulSoup
 
     class Page(BeautifulSoup):
-        """A page whose items, rows and cells end where the next begins: HTML lets their end tags be left out."""
+        """A page whose paragraphs, items, rows and cells end where the next begins: HTML lets end tags be left out.
+
+        Elements would be nested as deep as there are of them, which takes Beautiful Soup quadratic time.
+        """
 
         def handle_starttag(self, name: str, *args: Any, **options: Any) -> "Tag | None":
             ended, around = _ENDED.get(name, ((), ()))
