@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -119,6 +120,7 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None = None, respons
     name, _, rest = path.partition(":")
     if rest and name in choices("corpus"):
         return dialog_set(rest, name)
+    check_name(path, choices("corpus"))
     folder = _is_folder(path)
     if folder and (Path(path) / "dialogs.jsonl").exists():
         return _run(path, Path(path))
@@ -147,6 +149,15 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None = None, respons
     )
 
 
+def check_name(path: str, names: Sequence[str]) -> None:
+    """Raise ConfigError if `path` is no file, and `NAME:PATH` with another name than these."""
+    name, _, rest = path.partition(":")
+    if rest and name.isidentifier() and name not in names and not is_url(path) and not _exists(path):
+        near = get_close_matches(name, names, 1)
+        advice = f"did you mean {near[0]}:{rest}?" if near else f"NAME:PATH has one of: {', '.join(names)}"
+        raise ConfigError(f"{path}: doesn't exist, and {name} is the name of no set; {advice}")
+
+
 def stem(path: Path) -> str:
     """Return the name of a folder or file of dialogs, for the names of run folders and models; `RUN/dataset` is RUN."""
     path = path.expanduser().absolute()
@@ -162,10 +173,12 @@ def _published(corpus: DialogCorpus) -> Records:
 
 
 def _is_folder(path: str) -> bool:
-    if is_url(path):
-        return path.endswith("/")
+    return path.endswith("/") if is_url(path) else _exists(path) and Path(path).is_dir()
+
+
+def _exists(path: str) -> bool:
     try:
-        return Path(path).is_dir()
+        return Path(path).exists()
     except OSError:  # a name too long
         return False
 

@@ -465,3 +465,4 @@ def test_people_of_several_corpora_stand_beside_a_run(tmp_path: Path) -> None:
     assert found["length in words: query"] == ["3.0", "2.0"]
     assert found["users, of all dialogs: hurried"] == ["0.666667", ""]
     assert command(f"sample:{tmp_path}").refused.startswith("corpus=sample: has no human dialogs")
+    assert "cooqa is the name of no set; did you mean coqa:" in command(f"cooqa:{tmp_path / 'coqa.json'}").refused

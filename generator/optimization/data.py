@@ -14,7 +14,7 @@ from generator.corpora.human import HUMAN
 from generator.errors import ConfigError, CorpusError
 from generator.optimization.labels import SETS
 from generator.schema import Dialog, Passage, Turn
-from generator.sets import dialog_set
+from generator.sets import check_name, dialog_set
 
 PEOPLE = "human:all"
 Stratum = tuple[str, str]  # source and label
@@ -87,6 +87,7 @@ def read_examples(data: Sequence[str], criterion: str) -> list[Example]:
     """
     found: list[Example] = []
     for number, path in enumerate(data):
+        check_name(path, [*SETS, *choices("corpus")])
         name, _, folder = path.partition(":")
         labelled = name in SETS and folder and not Path(path).exists()
         # mtrag:DATA is the set, mtrag:FILE are dialogs, as for other commands.
