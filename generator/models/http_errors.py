@@ -23,8 +23,8 @@ from generator.common.sanitize import server_message
 _OVERFLOW = re.compile(
     r"context[ _](?:length|size)|maximum model length|prompt is too long|input token count", re.IGNORECASE
 )
-
-
+# Nothing is left to spend, in the codes of OpenAI (429) and of LiteLLM's proxy (400, 422 or 429 by its version).
+_SPENT = re.compile(rb"\b(?:insufficient_quota|budget_exceeded)\b")
 # What a proxy's page says in its title, such as “502 Bad Gateway”.
 _TITLE = re.compile(r"<title[^>]{0,99}>([^<]+)", re.IGNORECASE)
 
@@ -44,7 +44,7 @@ def status_error(
             return lm15.AuthError(f"{message}; check the key in {key_env or f'{setting}.api_key_env'}", status=status)
         case 402:
             return lm15.BillingError(message, status=status)
-        case 429 if b"insufficient_quota" in body:
+        case 400 | 422 | 429 if _SPENT.search(body):
             return lm15.BillingError(message, status=status)
         case 404 | 501:  # 501: a plain web server, which takes no POST
             place = "ends where /chat/completions begins, usually in /v1"

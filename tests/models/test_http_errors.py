@@ -50,3 +50,12 @@ def test_errors_are_told_on_one_line(body: bytes, words: str) -> None:
 def test_a_web_server_that_takes_no_post_is_a_wrong_address_and_not_asked_again() -> None:
     error = status_error("http://x/chat/completions", 501, b"<title>Error response</title>", {}, None)
     assert not isinstance(error, lm15.RETRYABLE_ERRORS) and "lm.api_base" in error.message
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(429, "insufficient_quota"), (400, "budget_exceeded"), (422, "budget_exceeded")]
+)
+def test_a_spent_budget_is_neither_retried_nor_the_calls_fault(status: int, code: str) -> None:
+    body = json.dumps({"error": {"message": "Budget has been exceeded!", "type": code, "code": str(status)}}).encode()
+    error = status_error("http://x/v1", status, body, {}, None)
+    assert isinstance(error, lm15.BillingError) and "Budget has been exceeded!" in error.message
