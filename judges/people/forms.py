@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from unicodedata import category
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from generator.common.atomic_files import make_folder, write_lines, write_text
@@ -23,6 +24,9 @@ from taxonomy import Criteria, Criterion
 # The cell of a criterion that isn't about the item of its row.
 NOT_ASKED = "n/a"
 NOTE = "note"
+# Marks that no font draws: two join letters or not, as in Hindi, Persian and emoji, and one is where a word may be cut.
+_SHOWN = "\n\t\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}\N{SOFT HYPHEN}"
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 
 def write_forms(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) -> list[Path]:
@@ -165,8 +169,9 @@ def _shown(drawn: Drawn) -> dict[str, str]:
 
 
 def printable_text(text: str) -> str:
-    """Return text with U+FFFD for what a terminal, a spreadsheet or XML can't show; its lines are kept."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """Return text with U+FFFD for what a terminal, a spreadsheet or XML can't show; its lines and blanks are kept."""
+    lines = "\n".join(text.splitlines())
+    return "".join(c if c.isprintable() or c in _SHOWN or category(c) == "Zs" else _UNKNOWN for c in lines)
 
 
 def _row(criteria: Criteria, drawn: Drawn, annotator: str) -> dict[str, str]:

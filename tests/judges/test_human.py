@@ -18,6 +18,7 @@ from generator.schema import Dialog, Verdict
 from generator.statistics import COMMAND as statistics
 from judges.__main__ import COMMAND as judge
 from judges.human import COMMAND
+from judges.people.forms import printable_text
 from judges.people.measures import measure_judge
 from judges.people.sample import Item, Key, Source
 from judges.people.write import source_names
@@ -205,6 +206,13 @@ def test_hostile_text_stays_text_in_every_file(run: Path, tmp_path: Path) -> Non
     assert "\x1b" not in row["response"] and row["question"] == "d0 Q1?"
     tasks = json.loads((sample / "label_studio_turns.json").read_text(encoding="utf-8"))
     assert {task["data"]["id"] for task in tasks} == set(key_of(tmp_path))
+
+
+def test_people_read_texts_as_they_are_but_for_what_controls_a_page() -> None:
+    kept = "10\N{NO-BREAK SPACE}000 km\n\t東京\N{IDEOGRAPHIC SPACE}駅 می\N{ZERO WIDTH NON-JOINER}خواهم"
+    assert printable_text(kept) == kept
+    assert printable_text("one\r\ntwo\rthree\x0cfour\N{LINE SEPARATOR}five") == "one\ntwo\nthree\nfour\nfive"
+    assert printable_text("\x1b[31m\N{RIGHT-TO-LEFT OVERRIDE}\x00") == "\ufffd[31m\ufffd\ufffd"
 
 
 def test_annotations_become_verdicts_and_filter_pairs(run: Path, tmp_path: Path) -> None:
