@@ -240,7 +240,8 @@ def measure_judge(
     if scored and not np.isnan(resampled[0]).all():  # what a threshold fitted to a resample loses on all marks
         flattery = np.nanmean(resampled - at_once[:, 0, bests], axis=1)
         resampled = resampled - (np.nanmean(resampled, axis=1) - value)[:, None]
-    (kappa, share), (kappas, shares) = value - flattery, resampled - flattery[:, None]
+    kappa, share = np.clip(value - flattery, (-1, 0), 1)
+    kappas, shares = resampled - flattery[:, None]
     limits = values[cuts - 1]
     thresholds = np.where(np.isnan(drawn[0, every, bests]), np.nan, limits[bests])
     by_chance = np.nan_to_num(coins[0, every, _best(coins)]) >= value[0] - 1e-9

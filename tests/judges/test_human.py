@@ -577,9 +577,13 @@ def test_the_command_names_its_two_parts() -> None:
     assert "judges.human draw" in command("--help").out
 
 
-def test_an_interval_of_kappa_ends_at_1() -> None:
-    found = measure_judge("j", "m", "tone", [True, True, False, False], [0.9, 0.8, 0.2, 0.1], 0, 0)
-    assert found.kappa.high == 1
+@pytest.mark.parametrize(
+    ("good", "scores"),
+    [([True, True, False, False], [0.9, 0.8, 0.2, 0.1]), ([True, False, False], [0.94, 0.9, 0.88])],
+)
+def test_kappa_and_its_interval_end_at_1(good: list[bool], scores: list[float]) -> None:
+    found = measure_judge("j", "m", "tone", good, scores, 0, 0)
+    assert found.kappa.value is not None and found.kappa.value <= 1 and found.kappa.high == 1
 
 
 def test_filters_of_a_run_may_name_people_who_judge_it_later() -> None:
