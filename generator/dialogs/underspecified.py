@@ -169,8 +169,8 @@ class Underspecified(dspy.Module):
         """
         source, split, document, near = task.plan.source, task.plan.split, None, task.focus
         if task.history:
-            last = task.history[-1]
-            near = f"{last.retrieval_query or last.query} {last.answer}"
+            before = task.history[-1]
+            near = f"{before.retrieval_query or before.query} {before.answer}"
         elif isinstance(source, Passage):
             document, near = source.document_id, f"{source.title} {task.focus or source.text[:300]}"
         found = [scored.passage for scored in await self.retriever.search(near, _WIDER * self.k, split)]
