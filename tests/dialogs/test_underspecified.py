@@ -446,6 +446,7 @@ def test_without_the_turn_before_an_ordinary_question_is_asked_in_place_of_resol
     assert [turn.query for turn in draft.turns] == [each["question"] for each in asked]
     last = draft.turns[1].planned
     assert last and (last.question_type, last.answerability) == ("factoid", "answerable")
+    assert last.standalone is False, "as the place was planned, else few questions lean where many turns are lost"
 
 
 def test_a_dialog_whose_prompt_is_full_ends_before_a_question_that_nobody_resolves(
