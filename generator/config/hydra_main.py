@@ -5,40 +5,37 @@ anybody: it is read as data, without defaults, interpolations or a `hydra` secti
 """
 
 import os
-import re
 import shlex
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 import hydra
-from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, OverrideType, QuotedString
+from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, QuotedString
 from hydra.main import get_args_parser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from generator.common.sanitize import printable
-from generator.config.choices import COMPOSE_ERRORS, VERSION, open_conf
+from generator.config.choices import COMPOSE_ERRORS, VERSION
 from generator.config.conf_files import choices, groups
 from generator.config.installed import CONF
 from generator.config.job import Job, RunFailed, Task
 from generator.config.messages import describe_choice, describe_hydra_error
-from generator.config.shares import WEIGHTS
+from generator.config.sweeps import force_swept, list_varied, name_of, settle_sweep
 from generator.errors import ConfigError, GroundedDialogsError
 
 _STORED = "stored"
 # Groups of which a stored configuration takes another choice.
 _CHOSEN_AGAIN = {"executor", "export"}
-_SWEPT = "GROUNDED_DIALOGS_SWEPT"
 
 
 @dataclass(frozen=True)
@@ -82,11 +79,8 @@ class _Runner:
 
     def _job(self) -> Job:
         config = HydraConfig.get()
-        swept = {name for name in os.environ.get(_SWEPT, "").split(" ") if name}
-        swept |= {str(name) for name in config.sweeper.get("params") or {}}
-        overrides = OverridesParser.create().parse_overrides(list(config.overrides.task))
-        varied = {name: o.get_value_element_as_str() for o in overrides if (name := _name(o)) in swept}
-        return Job(self.command, varied, "basic_sweeper" not in str(config.sweeper.get("_target_")), self.stored)
+        optimised = "basic_sweeper" not in str(config.sweeper.get("_target_"))
+        return Job(self.command, list_varied(config), optimised, self.stored)
 
 
 def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, stored: Path | None) -> int:
@@ -104,19 +98,19 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
     try:
         options, overrides = _parse(arguments, program)
         if stored is not None:
-            chosen = {_name(o): o for o in overrides if _name(o) in _CHOSEN_AGAIN}
-            overrides = [override for override in overrides if _name(override) not in chosen]
+            chosen = {name_of(o): o for o in overrides if name_of(o) in _CHOSEN_AGAIN}
+            overrides = [override for override in overrides if name_of(override) not in chosen]
             _store(stored, {group: str(override.value()) for group, override in chosen.items()}, primary)
-            if again := [o.input_line for o in overrides if _name(o) in groups() and not o.is_add()]:
+            if again := [o.input_line for o in overrides if name_of(o) in groups() and not o.is_add()]:
                 raise ConfigError(
                     f"{again[0]}: {stored} has made this choice; change single settings of it, or leave the file out "
                     "and give all settings"
                 )
             primary = _STORED
-        overrides = _force_swept(overrides)
-        extra = _settle_sweep(primary, overrides)
+        overrides = force_swept(overrides)
+        extra = settle_sweep(primary, overrides)
         typed = f"{program} {shlex.join([*([str(stored)] if stored else []), *arguments])}".strip()
-        runner = _Runner(task, typed, None if "run_dir" in map(_name, overrides) else stored)
+        runner = _Runner(task, typed, None if "run_dir" in map(name_of, overrides) else stored)
         with _command_line([*options, *(str(override.input_line) for override in overrides), *extra]):
             hydra.main(str(CONF), primary, VERSION)(runner)()
         if failed := [code for code in runner.codes if code]:
@@ -174,52 +168,6 @@ def _check_choice(override: Override) -> None:
         raise ConfigError(describe_choice(group, shown, choices(group)))
 
 
-def _force_swept(overrides: Sequence[Override]) -> list[Override]:
-    """Return the settings, with those of a choice that is swept over as `++name=value`.
-
-    Hydra composes a sweep with the default choice before it composes the runs, and the default may lack the setting.
-    """
-    swept = {_name(override) for override in overrides if override.is_sweep_override()}
-    parents = tuple(f"{name}." for name in ({*swept, *groups()} if "experiment" in swept else swept))
-    lines = [str(override.input_line) for override in overrides]
-    for place, override in enumerate(overrides):
-        name = _name(override)
-        single = override.type == OverrideType.CHANGE and not override.is_sweep_override()
-        if single and name.startswith(parents) and not re.fullmatch(WEIGHTS, name):  # see `normalise_shares`
-            lines[place] = f"++{lines[place]}"
-    return OverridesParser.create().parse_overrides(lines)
-
-
-def _settle_sweep(primary: str, overrides: list[Override]) -> list[str]:
-    """Return the settings of Hydra's that a sweep needs beside those that were given.
-
-    What the command line sweeps over takes the place of what an experiment does (`hydra.sweeper.params`), and each run
-    is told which settings are varied.
-
-    Raises:
-        ConfigError: the runs of a sweep would share a folder.
-    """
-    names = {_name(override) for override in overrides}
-    swept = sorted(_name(override) for override in overrides if override.is_sweep_override())
-    folder = {_name(override): override for override in overrides}.get("run_dir")  # the last one counts
-    if swept and folder is not None and folder.value() is not None and "${" not in str(folder.input_line):
-        raise ConfigError(f"{folder.input_line}: all runs of this sweep would share it; leave run_dir out")
-    extra = [f"++hydra.job.env_set.{_SWEPT}='{' '.join(swept)}'"] if swept else []
-    if "experiment" in names:
-        single = [str(o.input_line) for o in overrides if not o.is_sweep_override()]
-        params: Any = {}
-        # What can't be composed here, such as an experiment of the user's own folder, is left to Hydra.
-        with suppress(*COMPOSE_ERRORS), open_conf():
-            params = compose(primary, single, return_hydra_config=True).hydra.sweeper.get("params") or {}
-        if names & params.keys():
-            extra += ["hydra.sweeper.params=null", *(f"{k}={v}" for k, v in params.items() if k not in names)]
-    return extra
-
-
-def _name(override: Override) -> str:
-    return str(override.package or override.key_or_group)
-
-
 @contextmanager
 def _command_line(arguments: list[str]) -> Iterator[None]:
     given = sys.argv
@@ -234,7 +182,7 @@ def _report(error: Exception, command: str = "config", overrides: Sequence[Overr
     """Print an error, and `where` before it unless it begins so; return the exit code."""
     if not isinstance(error, GroundedDialogsError):
         text = describe_hydra_error(error, command)
-        typed = {_name(override): override for override in overrides}
+        typed = {name_of(override): override for override in overrides}
         for name, override in typed.items():  # lm@user.lm=x is user.lm=x
             if override.package and text.startswith(f"{override.key_or_group}={override.value()}: "):
                 text = f"{name}{text.removeprefix(override.key_or_group)}"
