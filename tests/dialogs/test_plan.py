@@ -335,7 +335,7 @@ def test_the_split_of_a_dialog_of_a_task_is_its_documents(ten: Library) -> None:
 
 
 def test_planning_many_tasks_takes_linear_time(ten: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = Mock(wraps=draw._draw)
-    monkeypatch.setattr(draw, "_draw", counted)
+    counted = Mock(wraps=draw.draw_evenly)
+    monkeypatch.setattr(draw, "draw_evenly", counted)
     plans(task_planner(ten), 2000)
     assert counted.call_count <= 2 * 2000 + 100
