@@ -162,7 +162,7 @@ class HttpClient:
         except lm15.RETRYABLE_ERRORS as error:
             seconds = time.monotonic() - begun
             call.fail()
-            # After the last attempt, `chat` finds out.
+            # After the last attempt, `_check_after` finds out.
             suspected = 1 < call.failures <= self._endpoint.retries
             own_fault = suspected and await self._is_own_fault(error, call)
             silent = isinstance(error, lm15.TimeoutError) and self._tally.served == served
