@@ -29,26 +29,22 @@ def write_dataset(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> None
     Raises:
         ExportError: there are no pairs, or the folder can't be written. The old folder is still complete.
     """
-    with atomic_replace(folder, "the dataset") as new:
-        _write(dialogs, new, info)
-
-
-def _write(dialogs: Iterable[Dialog], folder: Path, info: Origin) -> None:
-    (folder / "data").mkdir()
     tally, guesses, example = Tally(), GuessTally(), None
-    with ExitStack() as stack:
-        files = {split: stack.enter_context(_SplitWriter(folder / f"{split}.parquet")) for split in get_args(Split)}
-        for dialog in counted(dialogs, "writing dialogs to the dataset"):
-            tally.add(dialog)
-            guesses.add(dialog, kept_turns(dialog, info.filter))
-            for row in rows(dialog, info.filter):
-                files[dialog.split].add(row)
-                example = example or row
-    if example is None:
-        raise ExportError(f"{folder}: no context-response pair to write; drops.jsonl has the reasons")
-    splits = {split: _with_content_name(file, split) for split, file in files.items() if file.rows}
-    card = render_card(info, tally.statistics(), guesses.guesses(), splits, example)
-    (folder / "README.md").write_text(card, encoding="utf-8", newline="\n")
+    with atomic_replace(folder, "the dataset") as new:
+        (new / "data").mkdir()
+        with ExitStack() as stack:
+            files = {split: stack.enter_context(_SplitWriter(new / f"{split}.parquet")) for split in get_args(Split)}
+            for dialog in counted(dialogs, "writing dialogs to the dataset"):
+                tally.add(dialog)
+                guesses.add(dialog, kept_turns(dialog, info.filter))
+                for row in rows(dialog, info.filter):
+                    files[dialog.split].add(row)
+                    example = example or row
+        if example is None:
+            raise ExportError(f"{folder}: no context-response pair to write; drops.jsonl has the reasons")
+        splits = {split: _with_content_name(file, split) for split, file in files.items() if file.rows}
+        card = render_card(info, tally.statistics(), guesses.guesses(), splits, example)
+        (new / "README.md").write_text(card, encoding="utf-8", newline="\n")
 
 
 def _with_content_name(file: "_SplitWriter", split: Split) -> SplitFile:

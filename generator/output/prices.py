@@ -64,7 +64,9 @@ class PriceTable:
         litellm = f"the price table of LiteLLM {version('litellm')}"
         self.source = f"prices={path}" if path else litellm
         self._own = _read(path, self.source) if path else {}
-        self._table = _read(_installed_table(), litellm) | self._own
+        package = find_spec("litellm")  # without the import, which takes seconds
+        assert package is not None and package.origin is not None
+        self._table = _read(Path(package.origin).with_name(_TABLE), litellm) | self._own
 
     def find(self, endpoint: Endpoint) -> Price | None:
         """Return the price of an endpoint's model; None if the table has none. A model in this process costs nothing.
@@ -107,10 +109,3 @@ def _read(file: Path, source: str) -> dict[str, Any]:
             '{"MODEL": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}'
         ) from error
     return table
-
-
-def _installed_table() -> Path:
-    """Return the file in LiteLLM's package, without the import, which takes seconds."""
-    spec = find_spec("litellm")
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin).with_name(_TABLE)
