@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,9 +19,10 @@ from generator.training.draw import draw_pairs
 
 try:
     import torch
-    from datasets import Dataset
+    from datasets import Dataset, disable_progress_bars
     from peft import LoraConfig, PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, PrinterCallback, TrainerCallback
+    from transformers.utils.logging import disable_progress_bar
     from trl import SFTConfig, SFTTrainer
 except ImportError as error:
     raise ConfigError(
@@ -39,6 +41,9 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
         CorpusError: too few pairs are short enough.
         RunError: the folder can't be made, another training is writing there, or the disk is full.
     """
+    if not sys.stderr.isatty():  # a log would hold each step of the bars
+        disable_progress_bars()
+        disable_progress_bar()
     student, folder = settings.student, settings.folder
     identity = identify_training(settings, read)
     continues = has_training(folder, identity, settings.fresh)

@@ -78,6 +78,7 @@ def test_losses_are_reported_and_no_raw_log(tmp_path: Path, model: Path, capsys:
     (best,) = json.loads((folder / "result.json").read_text(encoding="utf-8"))["losses"]
     done = capsys.readouterr()
     assert f"step 2 of 2: loss on the validation pairs {best['eval_loss']:.4f}\n" in done.err
+    assert "%|" not in done.err, "no bars without a terminal"
     assert [line.partition(" ")[2] for line in done.out.splitlines()] == [
         f"pairs, loss on 2 validation pairs {best['eval_loss']:.4f}",
         f"folder: {folder}",
