@@ -255,7 +255,17 @@ def read_book(data: bytes, read: Callable[["BeautifulSoup"], str] = read_page) -
     return take_heading(package.findtext(".//{*}metadata/{*}title", ""), text)
 
 
-def _pdf(data: bytes) -> tuple[str, str] | tuple[str, str, str]:
+def read_pdf(
+    data: bytes, with_rows: Callable[[bytes], Mapping[int, str]] = lambda _: {}
+) -> tuple[str, str] | tuple[str, str, str]:
+    """Return the title and the text of a PDF, and how many pages lack where some are images without text.
+
+    Args:
+        with_rows: returns the texts of pages, by their number from 0, that aren't to be read as the others are.
+
+    Raises:
+        FormatError: it can't be read, or all pages are images.
+    """
     import pypdfium2
 
     images = [pypdfium2.raw.FPDF_PAGEOBJ_IMAGE]
@@ -268,23 +278,15 @@ def _pdf(data: bytes) -> tuple[str, str] | tuple[str, str, str]:
     except pypdfium2.PdfiumError as error:
         if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
             raise FormatError(LOCKED) from error
-        raise FormatError(f"not a readable PDF: {describe(error)}") from error
+        raise FormatError(f"not a readable PDF: {describe(error)}" if data else "the file is empty") from error
     # PDFium gives line ends of Windows, and a mark in place of a hyphen that ends a line.
-    lines = [_show_hyphens(page.replace("\r\n", "\n").replace("\2", "-\n")) for page in pages]
-    return check_scanned(title, join_pages(lines), scanned, len(pages))
-
-
-def check_scanned(title: str, text: str, scanned: int, pages: int) -> tuple[str, str] | tuple[str, str, str]:
-    """Return what is read of a PDF, with how many of its pages are images without text.
-
-    Raises:
-        FormatError: all are.
-    """
+    texts = dict(enumerate(_show_hyphens(page.replace("\r\n", "\n").replace("\2", "-\n")) for page in pages))
+    text = join_pages([*{**texts, **with_rows(data)}.values()])
     if not text.strip():
         raise FormatError("its pages have no text, only images; run OCR on it")
     if not scanned:
         return title, text
-    return title, text, f"{scanned} of {pages} pages have no text, only images; run OCR on it"
+    return title, text, f"{scanned} of {len(pages)} pages have no text, only images; run OCR on it"
 
 
 # The readers of a record's text, by what a setting calls its format.
@@ -299,6 +301,6 @@ FORMATS: MappingProxyType[str, Reader] = MappingProxyType(
         ".rst": read_restructured,
         **dict.fromkeys((".html", ".htm"), lambda data: read_html(decode_html(data))),
         ".epub": read_book,
-        ".pdf": _pdf,
+        ".pdf": read_pdf,
     }
 )

@@ -17,13 +17,12 @@ from generator.corpora.formats import (
     FORMATS,
     LOCKED,
     Reader,
-    check_scanned,
     decode_html,
     read_book,
     read_html,
+    read_pdf,
     take_heading,
 )
-from generator.corpora.lines import join_pages
 from generator.corpora.office_parts import as_shown, count_unknown_values
 from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, spread_cells
 from generator.errors import CorpusError, describe
@@ -66,7 +65,8 @@ def office_formats() -> dict[str, Reader]:
         ) from error
     office = {suffix: partial(_office, suffix) for suffix in MIME_TYPES}
     pages = dict.fromkeys((".html", ".htm"), lambda data: read_html(decode_html(data), _read_with_rows))
-    return {**FORMATS, **office, **pages, ".epub": partial(read_book, read=_read_with_rows), ".pdf": _pdf}
+    book, pdf = partial(read_book, read=_read_with_rows), partial(read_pdf, with_rows=_pages_with_tables)
+    return {**FORMATS, **office, **pages, ".epub": book, ".pdf": pdf}
 
 
 def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
@@ -128,33 +128,32 @@ def _cell(text: str) -> str:
     return " ".join(re.sub(r"\*\*(.+?)\*\*", r"\1", text).split()).replace("|", "\\|")
 
 
-def _pdf(data: bytes) -> tuple[str, str] | tuple[str, str, str]:
+def _pages_with_tables(data: bytes) -> dict[int, str]:
+    """Return the texts of the pages of a PDF that have tables, by their number from 0.
+
+    The lines of others are in PDFium's order: pdfplumber reads from the left to the right, across columns.
+    """
     import pdfplumber
 
     try:
         with pdfplumber.open(io.BytesIO(data)) as pdf:
-            pages = ["\n\n".join(part for part in _parts(page) if part.strip()) for page in pdf.pages]
-            scanned = [bool(page.images) and not text.strip() for page, text in zip(pdf.pages, pages, strict=True)]
-            title = str((pdf.metadata or {}).get("Title") or "")
+            found = {page.page_number - 1: "\n\n".join(filter(str.strip, _parts(page))) for page in pdf.pages}
     except Exception as error:  # it has no common base of what malformed files raise
-        if "Password" in repr(error):
-            raise FormatError(LOCKED) from error
-        raise FormatError(f"not a readable PDF: {error!r}" if data else "the file is empty") from error
-    text = join_pages(pages)
-    return check_scanned(title, text, sum(scanned), len(pages)) if any(scanned) else (title, text)
+        raise FormatError(f"not a readable PDF: {error!r}") from error
+    return {number: text for number, text in found.items() if text}
 
 
 def _parts(page: Any) -> Iterator[str]:
     """Yield the text above the first table, its rows, the text between it and the second one, and so on."""
-    top = 0.0
-    for table in sorted(page.find_tables(), key=lambda table: table.bbox[1]):
+    top, tables = 0.0, page.find_tables()
+    for table in sorted(tables, key=lambda table: table.bbox[1]):
         _, start, _, end = table.bbox
         if start > top:
             yield page.crop((0, top, page.width, start), strict=False).extract_text(x_tolerance_ratio=_SPACE)
         rows = [[_cell(cell or "") for cell in row] for row in table.extract(x_tolerance_ratio=_SPACE)]
         yield "\n".join(_markdown_rows(rows))
         top = max(top, end)
-    if top < page.height:
+    if tables and top < page.height:
         yield page.crop((0, top, page.width, page.height), strict=False).extract_text(x_tolerance_ratio=_SPACE)
 
 

@@ -309,6 +309,19 @@ def test_pdfs_with_narrow_gaps_for_spaces_have_their_words_without_what_stands_o
         assert " ".join(document.text.split()) == " ".join([*texts, row])
 
 
+@pytest.mark.parametrize("reader", ["plain", "office"])
+def test_a_pdf_is_read_column_by_column(reader: str, tmp_path: Path) -> None:
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas, columns = Canvas(str(tmp_path / "a.pdf")), ("An adult pays a fare.", "Dogs are free of charge.")
+    for left, text in zip((72, 320), columns, strict=True):
+        for place, line in enumerate([text] * 3):
+            canvas.drawString(left, 700 - 15 * place, line)
+    canvas.save()
+    (document,) = good(read("folder", path=str(tmp_path), reader=reader))
+    assert document.text.split("\n") == [columns[0]] * 3 + [columns[1]] * 3
+
+
 def test_books_keep_their_tables(tmp_path: Path) -> None:
     write_epub(tmp_path / "a.epub", "<table><tr><td>Tram</td><td>4</td></tr></table>")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
