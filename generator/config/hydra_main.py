@@ -30,7 +30,7 @@ from generator.config.conf_files import choices, groups
 from generator.config.installed import CONF
 from generator.config.job import Job, RunFailed, Task
 from generator.config.messages import describe_choice, describe_hydra_error
-from generator.config.sweeps import force_swept, list_varied, name_of, settle_sweep
+from generator.config.sweeps import check_launcher, force_swept, list_varied, name_of, settle_sweep
 from generator.errors import ConfigError, GroundedDialogsError
 
 _STORED = "stored"
@@ -107,6 +107,7 @@ def run_hydra(primary: str, task: str, arguments: Sequence[str], program: str, s
                     "and give all settings"
                 )
             primary = _STORED
+        check_launcher(overrides)
         overrides = force_swept(overrides)
         extra = settle_sweep(primary, overrides)
         typed = f"{program} {shlex.join([*([str(stored)] if stored else []), *arguments])}".strip()

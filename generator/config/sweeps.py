@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from shutil import which
 from typing import Any
 
 from hydra import compose
@@ -11,6 +12,7 @@ from hydra.conf import HydraConf
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
 
+from generator.common.console import note
 from generator.config.choices import COMPOSE_ERRORS, open_conf
 from generator.config.conf_files import groups
 from generator.config.shares import WEIGHTS
@@ -23,6 +25,19 @@ _SWEPT = "GROUNDED_DIALOGS_SWEPT"
 def name_of(override: Override) -> str:
     """Return the setting or group that a part of the command line is about; `lm@user.lm=x` is about `user.lm`."""
     return str(override.package or override.key_or_group)
+
+
+def check_launcher(overrides: Sequence[Override]) -> None:
+    """Report where the runs of a sweep print, if not here.
+
+    Raises:
+        ConfigError: they are jobs of Slurm, and this machine submits none.
+    """
+    launcher = [str(override.value()) for override in overrides if name_of(override) == "hydra/launcher"][-1:]
+    if launcher == ["submitit_slurm"] and which("srun") is None:
+        raise ConfigError(f"hydra/launcher={launcher[0]}: no srun on this machine; run it on one that submits to Slurm")
+    if launcher and launcher[0].startswith("submitit"):
+        note("this command ends with its last job; what each prints is in outputs/.sweep/*/.submitit/*/*_log.err")
 
 
 def force_swept(overrides: Sequence[Override]) -> list[Override]:
