@@ -5,14 +5,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from generator.command import with_settings
+from hydra import compose
+from hydra.core.global_hydra import GlobalHydra
+
+from generator.command import normalise, with_settings
 from generator.common.atomic_files import make_folder, write_text
 from generator.common.console import note
+from generator.config.choices import COMPOSE_ERRORS, open_conf
 from generator.config.conf_files import choices
 from generator.config.job import RunFailed
+from generator.config.messages import describe_hydra_error
 from generator.config.parts import build_choice
 from generator.errors import ConfigError, CorpusError
 from generator.output.chat import kept_turns
@@ -83,6 +90,7 @@ def run_students(settings: StudentsSettings) -> None:
     for path in data:
         next(dialog_set(path).dialogs(1))  # before hours of training for other sets
     check_numbers(settings, plan)
+    check_settings({step.module: step for _, steps in plan for step in steps}.values())
     chosen = dict(setting.removeprefix("+").split("=", 1) for setting in settings.evaluate if "=" in setting)
     if (benchmark := chosen.get("benchmark")) in choices("benchmark"):
         read_items(build_choice("benchmark", benchmark), Path(settings.input))
@@ -129,6 +137,17 @@ def check_numbers(settings: StudentsSettings, plan: Iterable[tuple[str, list[Ste
                     f"pairs={settings.pairs}: {path} has {have} pairs for the set {name}, {wanted} are needed; lower "
                     "pairs, or leave the set out of sets"
                 )
+
+
+def check_settings(steps: Iterable[Step]) -> None:
+    """Raise ConfigError if a command has no such setting or choice as it is always given."""
+    for step in filter(lambda step: step.given, steps):
+        name = step.module.rpartition(".")[2]
+        try:
+            with nullcontext() if GlobalHydra.instance().is_initialized() else open_conf():
+                compose(name, normalise(step.given, import_module(step.module).COMMAND))
+        except COMPOSE_ERRORS as error:
+            raise ConfigError(f"{name}: {describe_hydra_error(error, name)}") from error
 
 
 def take(step: Step) -> None:

@@ -71,6 +71,11 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
         students.run_students(of.model_copy(update={"human": ("nowhere",)}))
     with pytest.raises(CorpusError, match=r"test\.jsonl"):
         students.run_students(of.model_copy(update={"evaluate": ("seed=1", "+benchmark=quac")}))
+    for setting, said in (("item=3", "evaluate: item: unknown setting; did you mean items"), ("lm=opnai", "openai")):
+        with pytest.raises(ConfigError, match=said):
+            students.run_students(of.model_copy(update={"evaluate": ("benchmark=quac", setting)}))
+    with pytest.raises(ConfigError, match="finetune: student=smolm2: unknown student"):
+        students.run_students(of.model_copy(update={"finetune": ("student=smolm2",)}))
     assert len(taken) == 4, "what is wrong is said before anything is trained"
     trained = tmp_path / "human-1/student/result.json"
     with pytest.raises(RunError, match="run_dir=/dev/null/x: can't be made"):
