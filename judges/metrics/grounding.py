@@ -161,6 +161,11 @@ def _days() -> frozenset[str]:
     return language.listed("weekday").union(month.casefold() for month in language.months)
 
 
+@cached_by_language(64)
+def _units() -> frozenset[str]:
+    return frozenset[str]().union(*dialog_language().same)
+
+
 def _find_other_language(passages: Sequence[Passage]) -> str | None:
     """Return the language of a passage that isn't in the dialog's: of a collection in several, some may be."""
     expected = dialog_language()
@@ -270,10 +275,10 @@ class GroundingJudge(ComputingJudge):
         found = features(answer, texts, said)
         score = weights.probability(found)
         missing = find_unsupported(claim, texts)
-        others = find_other_units(claim, texts)
+        others, units = find_other_units(claim, texts), _units().intersection(missing.words)
         if found["numbers said by nobody"] or others:
             score = min(score, WRONG_NUMBER)
-        elif any(unit.text in missing.words for number, unit in pairwise(read_terms(claim)) if is_telling(number)):
+        elif any(is_telling(number) and unit.text in units for number, unit in pairwise(read_terms(claim))):
             score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
         supported = score >= weights.correct
         swaps = _find_swaps_of_copy(claim, texts) if supported else []

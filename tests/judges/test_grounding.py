@@ -276,6 +276,12 @@ def test_what_holds_for_some_is_not_said_of_all() -> None:
     assert verdict("Yes, all guide dogs ride for free.", "Do all guide dogs?", tram).label == "correct"
 
 
+def test_a_number_of_things_in_another_word_is_correct_and_one_with_another_unit_is_not() -> None:
+    club = make_passage("c", "The four tennis clubs of Ahrfeld share six green courts by the river, with lights.")
+    courts, months = (f"The clubs of Ahrfeld share six {what} by the river." for what in ("facilities", "months"))
+    assert (verdict(courts, passage=club).label, verdict(months, passage=club).label) == ("correct", "unjudged")
+
+
 def test_an_instruction_is_a_claim() -> None:
     assert verdict("Please provide a copy of your licence and two photos.").label == "incorrect"
 
