@@ -1,16 +1,16 @@
-"""Find where a text has another word than its sources between the same words: “the state tax” for “the federal tax”."""
+"""Find where a text has other words than its sources between the same words: “the state tax” for “the federal tax”."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.support import ends_sentence, read_tokens, term_keys
 
-LONGEST = 3  # words that stand in place of as many others
-# So many words around them are the same, on both sides together, and so many of these tell something. Less is chance.
-LEAST_WORDS, LEAST_TELLING = 4, 2
+_LONGEST = 3  # content words that stand in place of others
+# So many content words around them are the same, on both sides together, and with the ends of parts such a share of the
+# text; more around a word that no source has, which may say the same. So near each other words may be of the same list.
+_LEAST, _LEAST_NEW, _SHARE, _NEAR = 3, 5, 0.75, 2
 _END = "."
 
 
@@ -18,148 +18,158 @@ class Swap(NamedTuple):
     """Words of a text that stand where a source has others.
 
     Attributes:
-        text, source: the words of the text, and those of the source.
-        context: how many words around them are the same, of the sentence and its end.
+        text, source: the content words of the text, and those of the source.
         known: whether the sources have the words of the text elsewhere.
         number: whether they are numbers.
     """
 
     text: str
     source: str
-    context: int
     known: bool
     number: bool
 
 
-class _Words(NamedTuple):
-    """The words of a text, with an end around each sentence: of each its key, its spelling, and what it is."""
-
-    keys: tuple[str, ...]
-    spelt: tuple[str, ...]
-    tells: tuple[bool, ...]
-    is_number: tuple[bool, ...]
+class _Word(NamedTuple):
+    key: str
+    spelt: str
+    number: bool
 
 
 class _Slot(NamedTuple):
-    """A place between equal words: `size` words from `at` in the text, and as many from `place` in the source."""
+    """What a text has between equal words, what the source has there, and where that is.
 
-    at: int
+    Attributes:
+        context, words: how many words and ends are equal, and how many words alone.
+    """
+
+    mine: tuple[_Word, ...]
+    others: tuple[_Word, ...]
+    source: tuple[_Word, ...]
     place: int
-    size: int
     context: int
-    telling: int
+    words: int
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(word.key for word in self.mine)
+
+    @property
+    def other_keys(self) -> tuple[str, ...]:
+        return tuple(word.key for word in self.others)
 
 
 def find_swaps(text: str, sources: Sequence[str]) -> list[Swap]:
-    """Return the words of a text in whose place a source has others, if it has them nowhere in as long a context."""
-    mine, found = _read(text), dict[int, tuple[_Slot, _Words]]()
+    """Return the words of a text in whose place a source has others, if it has them nowhere in as long a context.
+
+    The text has to be that source's for the most part. Function words don't count.
+    """
+    mine, found = _read(text), dict[tuple[int, int], _Slot]()
     told = [_read(source) for source in sources]
     for source, words in zip(sources, told, strict=True):
-        for slot in _find_slots(mine, words, _index(source)):
-            best = found.get(slot.at)
-            if best is None or best[0].context < slot.context:
-                found[slot.at] = slot, words
-    return [swap for slot, words in found.values() if (swap := _to_swap(mine, slot, words, told, sources))]
-
-
-@cached_by_language(4096)
-def _read(text: str) -> _Words:
-    """Return the words of a text but those in brackets, which may be left out."""
-    idle, end = dialog_language().idle, (_END, "", False, False)
-    found, aside = [end], False
-    for spelt, key, _, is_number in read_tokens(text)[1]:
-        if spelt in "()":
-            aside = spelt == "("
-        elif aside:
+        for at, slot in _find_slots(mine, words, _index(source)):
+            key, best = (at, len(slot.mine)), found.get((at, len(slot.mine)))
+            if best is None or best.context < slot.context:
+                found[key] = slot
+    pairs = {(slot.keys, slot.other_keys) for slot in found.values()}
+    swaps = list[Swap]()
+    for (at, size), slot in found.items():
+        length = len(mine) - 1 - size
+        exchanged = (slot.other_keys, slot.keys) in pairs and 2 * slot.context >= length
+        known = all(any(key == word.key for words in told for word in words) for key in slot.keys)
+        number = all(word.number for word in (*slot.mine, *slot.others))
+        if slot.words < (_LEAST if known or number else _LEAST_NEW) or not (exchanged or _is_copied(slot, length)):
             continue
-        elif key:
-            found.append((key, spelt, spelt.casefold() not in idle, is_number))
-        elif found[-1] is not end and ends_sentence(spelt, found[-1][1]):
-            found.append(end)
-    return _Words(*zip(*found, *[end] * (found[-1] is not end), strict=True))
+        if not known and (len(slot.others) != size or _in_another_form(slot, sources)):
+            continue
+        if all(_context_of_own(mine, at, slot, words) < slot.context for words in told):
+            mine_spelt, others_spelt = (" ".join(word.spelt for word in of) for of in (slot.mine, slot.others))
+            swaps.append(Swap(mine_spelt, others_spelt, known, number))
+    return swaps
+
+
+def _in_another_form(slot: _Slot, sources: Sequence[str]) -> bool:
+    return all(any(key in term_keys(source) for source in sources) for key in slot.keys)
 
 
 @cached_by_language(4096)
-def _index(text: str) -> Mapping[tuple[str, str], list[int]]:
-    """Return where each two words stand beside each other."""
-    places = defaultdict[tuple[str, str], list[int]](list)
-    for place, (one, other) in enumerate(pairwise(_read(text).keys)):
-        places[one, other].append(place)
+def _read(text: str) -> tuple[_Word, ...]:
+    """Return the content words of a text, with an end around each part of a sentence; those in brackets are one."""
+    idle, end = dialog_language().idle, _Word(_END, "", False)
+    found, aside, inside = [end], [end], False
+    for spelt, key, _, is_number in read_tokens(text)[1]:
+        words = aside if inside else found
+        if spelt in "()":
+            inside = spelt == "("
+        elif key and spelt.casefold() not in idle:
+            words.append(_Word(key, spelt, is_number))
+        elif not key and words[-1] is not end and (spelt in ",:" or ends_sentence(spelt, words[-1].spelt)):
+            words.append(end)
+    parts = [words for words in (found, aside) if words != [end]]
+    return tuple(word for words in parts for word in (*words, *[end] * (words[-1] is not end)))
+
+
+@cached_by_language(4096)
+def _index(text: str) -> Mapping[str, list[int]]:
+    """Return where each content word stands, and each end."""
+    places = defaultdict[str, list[int]](list)
+    for place, word in enumerate(_read(text)):
+        places[word.key].append(place)
     return places
 
 
-def _find_slots(text: _Words, source: _Words, index: Mapping[tuple[str, str], list[int]]) -> Iterator[_Slot]:
-    for at, pair in enumerate(pairwise(text.keys)):
-        for place in index.get(pair, ()):
-            yield from _slot_beside(text, source, at, place, -1)
-            yield from _slot_beside(text, source, at + 1, place + 1, 1)
+def _find_slots(
+    text: Sequence[_Word], source: tuple[_Word, ...], index: Mapping[str, list[int]]
+) -> Iterator[tuple[int, _Slot]]:
+    """Yield the slots between equal words, with where they are in the text."""
+    for at, word in enumerate(text[:-2]):
+        for place in index.get(word.key, ()):
+            if place + 2 < len(source) and text[at + 1].key != source[place + 1].key:
+                before = _run(text, source, at, place, -1)
+                yield from ((at + 1, slot) for slot in _slots_behind(text, source, at + 1, place + 1, before))
 
 
-def _slot_beside(text: _Words, source: _Words, at: int, place: int, step: int) -> Iterator[_Slot]:
-    """Yield the slot beside two equal words in a direction, if there is one, with what is equal on both sides of it."""
-    for size in range(LONGEST + 1):
-        end, stop = at + step * (size + 1), place + step * (size + 1)
-        if not (0 <= end < len(text.keys) and 0 <= stop < len(source.keys)):
+def _slots_behind(
+    text: Sequence[_Word], source: tuple[_Word, ...], at: int, place: int, before: tuple[int, int]
+) -> Iterator[_Slot]:
+    for end in range(at + 1, min(at + _LONGEST + 1, len(text))):
+        if text[end - 1].key == _END:
             return
-        if text.keys[end] == source.keys[stop]:
-            if size:
-                (before, mine), (behind, more) = (
-                    _run(text, source, at, place, -step),
-                    _run(text, source, end, stop, step),
-                )
-                if before + behind >= LEAST_WORDS and mine + more >= max(LEAST_TELLING, size):
-                    yield _Slot(min(at, end) + 1, min(place, stop) + 1, size, before + behind, mine + more)
-            return
-        if not (text.tells[end] and source.tells[stop] and text.is_number[end] == source.is_number[stop]):
-            return
+        for stop in range(place + 1, min(place + _LONGEST + 1, len(source))):
+            if source[stop - 1].key == _END:
+                break
+            if text[end].key == source[stop].key and text[at].number == source[place].number:
+                mine, others = tuple(text[at:end]), source[place:stop]
+                behind = _run(text, source, end, stop, 1)
+                count = before[1] + behind[1]
+                if count > 1 and {word.key for word in mine}.isdisjoint(word.key for word in others):
+                    yield _Slot(mine, others, source, place, before[0] + behind[0], count)
 
 
-def _run(text: _Words, source: _Words, at: int, place: int, step: int) -> tuple[int, int]:
-    """Return how many words are the same from here on, and how many of them tell something; a sentence's end counts."""
-    count = telling = 0
-    while 0 <= at < len(text.keys) and 0 <= place < len(source.keys) and text.keys[at] == source.keys[place]:
-        count, telling = count + 1, telling + text.tells[at]
-        if text.keys[at] == _END:
+def _run(text: Sequence[_Word], source: Sequence[_Word], at: int, place: int, step: int) -> tuple[int, int]:
+    """Return how many words and ends are the same from here to the end of the part, and how many words."""
+    count = ends = 0
+    while 0 <= at < len(text) and 0 <= place < len(source) and text[at].key == source[place].key:
+        count += 1
+        if ends := int(text[at].key == _END):
             break
         at, place = at + step, place + step
-    return count, telling
+    return count, count - ends
 
 
-def _to_swap(text: _Words, slot: _Slot, source: _Words, told: Sequence[_Words], sources: Sequence[str]) -> Swap | None:
-    """Return the swap that a slot is, or None if its words say the same, or are of the same list."""
-    mine, others = slice(slot.at, slot.at + slot.size), slice(slot.place, slot.place + slot.size)
-    keys = text.keys[mine]
-    known = all(any(key in words.keys for words in told) for key in keys)
-    in_another_form = not known and all(any(key in term_keys(each) for each in sources) for key in keys)
-    if in_another_form or not set(keys).isdisjoint(source.keys[others]) or _enumerates(source, slot, keys):
-        return None
-    if any(_context_of_own(text, slot, words) >= slot.context for words in told):
-        return None
-    spelt, other = " ".join(text.spelt[mine]), " ".join(source.spelt[others])
-    return Swap(spelt, other, slot.context, known, text.is_number[slot.at])
+def _is_copied(slot: _Slot, length: int) -> bool:
+    """Return True if a text of so many other words and ends is a source's but for a slot, and no list goes on there."""
+    near = slot.source[max(0, slot.place - _NEAR) : slot.place + len(slot.others) + _NEAR]
+    return slot.context > _LEAST and slot.context >= _SHARE * length and not any(word.key in slot.keys for word in near)
 
 
-def _context_of_own(text: _Words, slot: _Slot, source: _Words) -> int:
+def _context_of_own(text: Sequence[_Word], at: int, slot: _Slot, source: Sequence[_Word]) -> int:
     """Return the most words that are the same around the text's own words where a source has them."""
-    behind = slot.at + slot.size
-    keys = text.keys[slot.at : behind]
+    behind, size = at + len(slot.mine), len(slot.mine)
     return max(
         (
-            _run(text, source, slot.at - 1, place - 1, -1)[0] + _run(text, source, behind, place + slot.size, 1)[0]
-            for place, key in enumerate(source.keys)
-            if key == keys[0] and source.keys[place : place + slot.size] == keys
+            _run(text, source, at - 1, place - 1, -1)[0] + _run(text, source, behind, place + size, 1)[0]
+            for place, word in enumerate(source)
+            if word.key == slot.keys[0] and tuple(each.key for each in source[place : place + size]) == slot.keys
         ),
         default=0,
     )
-
-
-def _enumerates(source: _Words, slot: _Slot, keys: Sequence[str]) -> bool:
-    """Return True if the words stand in the same list as those in their place: “art and decoration”."""
-    for step, at in ((-1, slot.place), (1, slot.place + slot.size - 1)):
-        joints = 0
-        while 0 <= at < len(source.keys) and source.keys[at] != _END and joints <= 1:
-            if source.keys[at] in keys:
-                return True
-            joints += not source.tells[at]
-            at += step
-    return False

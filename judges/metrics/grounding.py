@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import exp, log1p
 from pathlib import Path
 
-from generator.common.alignment import Swap, find_swaps
+from generator.common.alignment import find_swaps
 from generator.common.denials import find_flips
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
@@ -195,12 +195,6 @@ def _find_sweeping(claim: str, sources: Sequence[str]) -> list[str]:
     return sorted(find("sweeping", claim).difference(*(find("sweeping", text) for text in sources)))
 
 
-def _find_swaps_of_copy(claim: str, texts: Sequence[str]) -> list[Swap]:
-    """Return where a claim that is copied for the most part has other words than its passage at that place."""
-    length = len(words(claim))
-    return [swap for swap in find_swaps(claim, texts) if 2 * swap.context >= length]
-
-
 def _declines(turn: Turn) -> bool:
     """Return True if a reply to an unanswerable question declines it or finds no sense in it."""
     language = dialog_language()
@@ -281,7 +275,9 @@ class GroundingJudge(ComputingJudge):
         elif any(is_telling(number) and unit.text in units for number, unit in pairwise(read_terms(claim))):
             score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
         supported = score >= weights.correct
-        swaps = _find_swaps_of_copy(claim, texts) if supported else []
+        swaps = find_swaps(claim, texts) if supported else []
+        titles = [p.title for p in passages] if swaps else []  # what a page is about stands for any part of it
+        swaps = [swap for swap in swaps if any(find_unsupported(swap.text, titles))]
         flips = find_flips(claim, texts) if supported else []
         if any(swap.number and swap.known for swap in swaps):  # the passages have the number of something else
             score = min(score, WRONG_NUMBER)

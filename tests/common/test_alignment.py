@@ -7,7 +7,9 @@ from generator.common.language import Languages, load_language, use_languages
 
 FERRY = (
     "Tickets cost 11 pounds for adults and 5 pounds for children aged 4 to 15. Tours (on request) are exempt from "
-    "state tax but not from federal tax. Bring boots, a warm jacket and a torch. The U.S. Navy runs the ferry."
+    "state tax but not from federal tax. Bring boots, a warm jacket and a torch. The U.S. Navy runs the ferry. "
+    "The captain decides whether boats sail in strong wind. Once opened, the bottle of drops is good for six weeks (in "
+    "the dark it stays good for eight months). Passengers may stand on deck. Salt makes tablets weaker."
 )
 
 
@@ -22,6 +24,10 @@ FERRY = (
         ("Bring a torch, a warm jacket and boots.", []),  # the same list
         ("The United States Navy runs the ferry.", []),
         ("Children pay less.", []),
+        ("Passengers decide whether boats sail in strong wind.", [("Passengers", "captain", True)]),
+        ("Once opened, the tablets are good for six weeks.", [("tablets", "bottle drops", True)]),
+        ("In the dark it stays good for six months.", [("six", "eight", True)]),
+        ("The ferry captain decides whether to sail when there's strong wind.", []),
     ],
 )
 def test_what_stands_in_place_of_other_words_is_found(text: str, swapped: list[tuple[str, str, bool]]) -> None:
