@@ -15,7 +15,8 @@ from tests.support.runs import Site
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("launcher", ["joblib", pytest.param("submitit_local", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
 def test_a_launcher_runs_a_sweep_in_other_processes(launcher: str, tmp_path: Path, openai_server: OpenAIServer) -> None:
     plugin = f"hydra_plugins.hydra_{launcher.removesuffix('_local')}_launcher"
     if importlib.util.find_spec(plugin) is None:

@@ -591,6 +591,7 @@ def test_filters_of_a_run_may_name_people_who_judge_it_later() -> None:
     assert ended.code == 0
 
 
+@pytest.mark.slow
 def test_mtrags_people_agree_as_published(data: Path, tmp_path: Path) -> None:
     file = data / "mtrag/evaluations/reference_subset_with_human_evaluations.json"
     done = command("read", file, "criteria=mtrag", f"run_dir={tmp_path / 'p'}")

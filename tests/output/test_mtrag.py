@@ -491,6 +491,7 @@ def meaning(conversation: dict[str, Any]) -> tuple[str, list[object]]:
     return conversation["retriever"]["collection"]["name"], kept
 
 
+@pytest.mark.slow
 def test_the_real_files_come_back_in_all_that_carries_meaning_the_retrieval_tasks_to_the_byte(
     data: Path, tmp_path: Path
 ) -> None:
