@@ -38,6 +38,7 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     aims = _draw_aims(taxonomy, types, seed, index)
     unclear = {place for place, aim in enumerate(aims) if _is_open(aim)}
     resolving = _resolve(links, aims, unclear, index)
+    _let_questions_clarify(links, types, unclear | resolving)
     standalone = _standalone(taxonomy, seed, index, links, unclear)
     forms = _draw_forms(aims, unclear, index, f"{seed}/form")
     non_question = next((share.type for share in taxonomy.later if share.type.name == NON_QUESTION), None)
@@ -150,6 +151,15 @@ def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[i
         before = aims[place - 1]
         links[place] = before.resolution if before else None
     return resolving
+
+
+def _let_questions_clarify(links: list[Facet | None], types: Sequence[QuestionType], kept: Collection[int]) -> None:
+    """Let no statement ask what the last answer means: its link changes places with that of a question."""
+    free = [i for i, link in enumerate(links) if link and i not in kept]
+    tells = [i for i in free if types[i].name == NON_QUESTION and (link := links[i]) and link.takes_up == "answer"]
+    asks = [i for i in free if types[i].name != NON_QUESTION and (link := links[i]) and link.takes_up != "answer"]
+    for place, other in zip(tells, asks, strict=False):
+        links[place], links[other] = links[other], links[place]
 
 
 def _draw_forms(aims: Sequence[Facet | None], unclear: Collection[int], number: int, key: str) -> dict[int, Form]:

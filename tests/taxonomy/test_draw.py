@@ -64,6 +64,15 @@ def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:
         assert dialog[0].standalone is None
 
 
+def test_who_only_tells_something_does_not_ask_what_an_answer_means() -> None:
+    shares = {"follow-up": 0.5, "clarification-of-intent": 0.25, "clarification-of-answer": 0.25}
+    made = plans(mtrag(multi_turn=shares, answerability={"answerable": 0.8, "underspecified": 0.2}), 100, 9)
+    links = [(t.multi_turn.name, t.name) for dialog in made for t in dialog if t.multi_turn]
+    assert ("clarification-of-answer", "non-question") not in links
+    names = Counter(name for name, _ in links)
+    assert names["clarification-of-answer"] == pytest.approx(0.25 * 100 * 8, abs=20)
+
+
 def test_the_plan_has_the_shares_of_the_paper() -> None:
     aim = read_facets("answerability")["underspecified"]
     made = plans(load(build_choice("taxonomy", "mtrag_un")), 400)
