@@ -6,6 +6,7 @@ and what counts as asking back is `find_request`'s to say.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from generator.common.support import read_terms
 from generator.dialogs.candidates import Attempt, Refused, draw_best
 from generator.dialogs.checks.answers import find_voice_fault
 from generator.dialogs.checks.asks_back import find_request
+from generator.dialogs.checks.later_turns import refers_back
 from generator.dialogs.checks.questions import (
     TELLS,
     WRITE_AS_THEY_SPEAK,
@@ -53,6 +55,9 @@ READINGS = "The things that it could be about, and what is told of each"
 _WIDER = 4
 # Readings that a question is written for: where many things are alike, a search finds few of any three.
 _READINGS = 8
+# Of the 24 underspecified questions of MTRAG-UN's sample, most name the sort of a thing (“this library”, “the actor”),
+# and one of the 18 later ones says “it” without (“How does it affect the cell?”).
+_SORT, _BARE = re.compile(r"\b(?:this|these) (?=\w)", re.I), re.compile(r"\b(?:it|its|they|them|their)\b", re.I)
 # A question, what the search for it returned, and those of the readings that it found.
 _Unclear = tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]
 
@@ -213,7 +218,10 @@ class Underspecified(dspy.Module):
             first = [name for name in (reading.passage.id for reading in readings) if name in ids]
             found = list_meant(stems, shared, [by_id[name] for name in dict.fromkeys([*first, *ids])])
             focus = " ".join(reading.text for reading in readings)
-            fault = find_fault(question, task.documents, task.history, task.question_type, self.repetition, focus)
+            by_sort = _SORT.sub("the ", question)
+            fault = find_fault(by_sort, task.documents, task.history, task.question_type, self.repetition, focus)
+            if fault is None and task.history and refers_back(by_sort) and _BARE.search(by_sort):
+                fault = "has one reading: “it” is what the User just spoke of, so name the sort of thing"
             if fault is None and stems & apart:
                 fault = f"tells which one is meant: leave out {spell(stems & apart, question)}"
             if fault is None and not stems & shared:

@@ -359,6 +359,23 @@ def test_a_question_that_fits_the_last_thing_too_is_told_what_to_say_beside() ->
     assert "say this, too: blue\n" in task(model.prompts("ask")[2])
 
 
+def test_a_first_question_may_name_the_sort_of_thing_alone() -> None:
+    asked = {"question": "What does replacing a lost season ticket of this place cost?"}
+    model = Scripted(ask=[asked], answer=[{"answer": HEDGES}])
+    assert [turn.query for turn in write(model, shelf(), [unclear()]).turns] == [asked["question"]]
+
+
+def test_a_later_question_says_no_pronoun_for_what_nobody_named() -> None:
+    about_mill = {"question": "When does the mill grind rye?", "consistent": True}
+    model = Scripted(
+        ask=[about_mill, {"question": "What does its lost season ticket cost?"}, QUESTION],
+        answer=[{"consistent": True}, {"answer": HEDGES}],
+    )
+    found = Shelf([[MILL], [FERRY, POOL], [MILL], [FERRY, POOL], [FERRY, POOL]])
+    draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], MILL)
+    assert [turn.query for turn in draft.turns] == [about_mill["question"], QUESTION["question"]]
+
+
 def test_what_fits_the_last_thing_in_every_word_leaves_no_second_reading() -> None:
     lift, *others = (
         piece(at, f"A lost ticket is replaced for {n} crowns.") for at, n in (("lift", 5), ("barn", 6), ("farm", 9))
