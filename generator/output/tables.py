@@ -17,6 +17,7 @@ from generator.common.sanitize import printable
 from generator.output import markdown
 
 ABSENT = "–"
+_LABEL = 12  # letters that the labels have at least
 _NARROW = 6  # letters that a column has at least
 _BY_ENDING = {".csv": "csv", ".json": "json", ".md": "markdown"}
 
@@ -88,16 +89,24 @@ def print_table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), right: 
 
     Args:
         head: titles of the columns; without any the first column holds the titles of the rows.
-        right: the titles of those columns that are aligned right.
+        right: the titles of those columns that are aligned right; figures stay on one line while there is room.
     """
+    cells = [[Text("\n".join(map(printable, cell.split("\n"))), overflow="fold") for cell in row] for row in rows]
+    numbers = [[Text(title), *(row[head.index(title)] for row in cells)] for title in right]
+    console = Console(file=sys.stdout)
+    widths = [max(console.measure(cell).maximum for cell in column) + 2 for column in numbers]
+    fits = sum(widths) + (_LABEL + 2) * (len(head) - len(right)) <= console.width
     table = Table(show_header=bool(head), header_style="bold", box=None, pad_edge=False)
     if not head:
         table.add_column(style="bold", no_wrap=True)
     for title in head:
-        table.add_column(title, justify="right" if title in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("\n".join(map(printable, cell.split("\n"))), overflow="fold") for cell in row))
-    Console(file=sys.stdout).print(table)
+        if title in right:
+            table.add_column(title, justify="right", overflow="fold", no_wrap=fits)
+        else:
+            table.add_column(title, overflow="fold")
+    for row in cells:
+        table.add_row(*row)
+    console.print(table)
 
 
 def write_table(output: Path | None, layout: str | None, render: Callable[[str, Console | None], str]) -> None:

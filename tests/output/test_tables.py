@@ -2,9 +2,10 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
-from generator.output.tables import Line, as_text
+from generator.output.tables import Line, as_text, print_table
 
 
 def test_sets_that_a_terminal_has_no_room_for_come_in_further_tables() -> None:
@@ -23,3 +24,16 @@ def test_long_names_leave_the_labels_whole() -> None:
     label = "relevant, an answerable or partial turn"
     text = as_text(["a-name-as-long-as-a-run-folder-has-it"] * 3, [Line("", label, ["1"] * 3)], Console(width=80))
     assert [line.split()[-3:] for line in text.splitlines() if label in line] == [["1", "1", "1"]]
+
+
+def test_figures_stay_on_one_line_while_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge, figure, told = "published:conditional_idk", "0.57 [-0.48, 0.67]", "no: 8,830 would"
+    head = ["judge", "marks", "good from", "Cohen's kappa", "told from a coin"]
+    for width, whole in ((120, True), (80, True), (40, False)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_table([[judge, "347", figure, figure, told]], head, right=head[1:])
+        shown = capsys.readouterr().out
+        assert (shown.count(figure) == 2 and told in shown) == whole
+        assert all("".join(shown.split()).count(part) == 2 for part in ("0.57", "0.67]")), "nothing is cut off"
