@@ -80,7 +80,7 @@ def funnel(runs: Sequence[tuple[str, RunCounts]]) -> Iterator[Figure]:
             *lost,
             _Step("in the dataset", counts.pairs),
         ]
-        unjudged = f"{counts.unjudged_pairs:,} pairs in the dataset are unjudged." if counts.unjudged_pairs else ""
+        unjudged = f"unjudged in the dataset: {counts.unjudged_pairs:,}" if counts.unjudged_pairs else ""
         if pairs[0].number:
             yield _steps(f"Pairs, from accepted dialogs to the dataset{of}", "pairs", pairs, unjudged)
     for what, why in (("turns", "each left its dialog shorter than planned"), ("candidates", "another one was chosen")):

@@ -274,7 +274,7 @@ function turnOf(entry, turn, detail) {
       return el("p", { className: "small" }, el("b", {}, `${judge}: ${label}`), score === null || String(score) === label ? "" : ` (${score})`,
         model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? [" – ", el("span", {}, why)] : "");
     }),
-    lost.length ? el("details", {}, el("summary", {}, `${lost.length} dropped: ${[...new Set(lost.map(d => `${d.scope}, ${d.stage}: ${d.reason}`))].join("; ")}`), lost.map(drop)) : "",
+    lost.length ? el("details", {}, el("summary", {}, ["turn", "candidate"].map(scope => [lost.filter(d => d.scope === scope).length, scope]).filter(([n]) => n).map(([n, scope]) => count(n, `dropped ${scope}`)).join(", ")), lost.map(drop)) : "",
     turn.given ? "" : form(entry, turn.turn));
 }
 

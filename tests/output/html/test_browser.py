@@ -176,10 +176,7 @@ def test_what_was_dropped_at_the_end_stands_there_and_a_small_window_cuts_no_hea
     dialog = make_dialog(make_turn(1, verdicts=(WRONG,)), make_turn(2), id="kept")
     text = "User: מתי חוזרת הסירה?\nAgent: בצהריים."
     lost = [
-        *(
-            Drop(dialog_id="kept", scope="candidate", turn=1, stage="ask", reason=why, text="Or?")
-            for why in ("a", "b", "a")
-        ),
+        *[Drop(dialog_id="kept", scope="candidate", turn=1, stage="ask", reason="asks nothing", text="Or?")] * 3,
         Drop(dialog_id="kept", scope="turn", turn=3, stage="answer", reason="answers nothing", text="A lost turn"),
         Drop(dialog_id="gone", scope="candidate", turn=1, stage="ask", reason="asks nothing", text="It is late."),
         Drop(dialog_id="gone", scope="dialog", turn=1, stage="answer", reason="answers nothing", text=text),
@@ -191,10 +188,7 @@ def test_what_was_dropped_at_the_end_stands_there_and_a_small_window_cuts_no_hea
     try:
         page.open("#dialog=kept")
         page.shown("kept")
-        assert page.texts("#turn-1 summary") == [
-            "3 dropped: candidate, ask: a; candidate, ask: b",
-            "criteria (lee2024)",
-        ]
+        assert page.texts("#turn-1 summary") == ["3 dropped candidates", "criteria (lee2024)"]
         assert page.texts("#dialog > .drop")[0].startswith("Dropped turn 3 · answer: answers nothing")
         assert page.driver.execute_script("return document.getElementById('dialog').scrollTop") == 0
         assert page.texts(".row.dropped span") == ["מתי חוזרת הסירה?"]
