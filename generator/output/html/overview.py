@@ -8,7 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from generator.common.scripts import count_words
-from generator.dialogs.columns import is_person, label_order
+from generator.dialogs.columns import PERSON, is_person, label_order
 from generator.output.html.charts import bars, columns, stacks
 from generator.output.html.sources import ReportSet, RunCounts
 from generator.output.stats.comparison import Column, share_of
@@ -169,11 +169,19 @@ def lengths(names: Sequence[str], counted: Sequence[Distributions]) -> Iterator[
 
 
 def verdicts(names: Sequence[str], counted: Sequence[Column]) -> Iterator[Figure]:
-    """Yield the labels that each judge gave, in shares of the turns it judged."""
+    """Yield the labels that each judge gave, in shares of the turns it judged.
+
+    Judges that only score are left out, as are people who judged beside others: the table of all figures has them.
+    """
     of_sets = [column.statistics.judges for column in counted]
-    for judge in dict.fromkeys(judge for judges in of_sets for judge in judges):
+    every = dict.fromkeys(judge for judges in of_sets for judge in judges)
+    for judge in every:
         found = [judges.get(judge, ()) for judges in of_sets]
         labels = sorted({portion.name for portions in found for portion in portions})
+        person, _, criterion = judge.removeprefix(PERSON).partition(":")
+        together = f"{PERSON}all:{criterion}".removesuffix(":")
+        if labels == ["scored"] or (judge.startswith(PERSON) and person != "all" and together in every):
+            continue
         series: dict[str, list[float | None]] = {
             name: [share_of(portions, label) for label in labels] for name, portions in zip(names, found, strict=True)
         }

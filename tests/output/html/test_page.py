@@ -147,6 +147,18 @@ def test_the_overview_says_what_dialogs_are_made_of_and_if_they_give_themselves_
     assert not any(word in fair.partition('id="dialogs"')[0] for word in ("AUC", "harbour", "model-7b", "judge-7b"))
 
 
+def test_verdicts_have_charts_where_labels_tell_something_and_people_one_together() -> None:
+    given = {"correctness": "correct", "rouge_l": "scored", "human:ada": "correct", "human:cy:tone": "warm"}
+    people = {"human:ann:flow": "yes", "human:ben:flow": "no", "human:all:flow": "unjudged"}
+    said = [
+        Verdict(judge=name, label=label, explanation="", model="", decides=False, score=label == "scored" or None)
+        for name, label in (given | people).items()
+    ]
+    columns = [count("run", [make_dialog(make_turn(1, verdicts=tuple(said)))], near_duplicates(), {}, None)]
+    titles = {figure.title.removeprefix("Verdicts of ") for figure in overview.verdicts(["run"], columns)}
+    assert titles == {"correctness", "human:ada", "human:cy:tone", "human:all:flow"}
+
+
 def test_the_share_of_turns_that_lean_on_the_dialog_has_a_chart() -> None:
     """A quarter was to, and a fifth does."""
     planned = [Planned(question_type="direct", standalone=alone) for alone in (False, True, True, True, True)]
