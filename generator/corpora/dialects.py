@@ -1,7 +1,7 @@
 """Read Markdown with what documentation tools add to it, so that no mark of theirs is taken for text.
 
 Admonitions and tabs of MkDocs, directives of MyST, containers of Docusaurus and Quarto, alerts of GitHub, footnotes,
-definition and task lists, callouts of Notion, links of Obsidian, and what of GitBook, Hugo and MDX is no text.
+definition and task lists, callouts of Notion, links of Obsidian, and what of GitBook, Hugo, mdBook and MDX is no text.
 """
 
 import re
@@ -24,11 +24,13 @@ _TAB = re.compile(r'^( *)(?====[!+]? +".*"[ \t]*$)', re.MULTILINE)
 _NOTE, _MARK = re.compile(r"^\[\^([\w.-]+)\]:[ \t]*", re.MULTILINE), re.compile(r"(?<=\S)\[\^([\w.-]+)\](?!:)")
 _DIRECTIVE = re.compile(r"\{([\w:.-]+)\}\s*(.*)$")
 _CONTAINER = re.compile(r"(?:\{[^}]*\}|[\w:.-]+)?\s*(.*?)\s*(?:\{[^}]*\})?$")
+_ADMONISH = re.compile(r'admonish\b(?:.*\btitle="([^"]*)")?')  # of mdBook
 _OPTIONS = re.compile(r"---\n(?:.*\n)*?---\n|(?:[ \t]*:[\w-]+:(?: .*)?\n)+")
 _ALERT = re.compile(r"^\[!([\w-]+)\][+-]?(.*)$", re.MULTILINE)  # perhaps with a title
 _ANCHOR = re.compile(r"\s*\{[#.:][^{}]*\}$")
 _NO_TEXT = re.compile(
-    r"^(?:\{%[^%\n]*%\}|import\s.+\sfrom\s+['\"].+['\"];?)$|\{/\*[\s\S]*?\*/\}|(?<!`)\{\{[<%][^{}\n]*[>%]\}\}",
+    r"^(?:\{%[^%\n]*%\}|import\s.+\sfrom\s+['\"].+['\"];?)$|\{/\*[\s\S]*?\*/\}|(?<!`)\{\{[<%][^{}\n]*[>%]\}\}"
+    r"|(?<!`)\{\{#(?:include|playground|rustdoc_include|template|title)\s[^{}\n]*\}\}",
     re.MULTILINE,
 )
 # “![[map.png]]”, “[[Fees]]”, “[[Fees|the fees]]” and “==important==” of Obsidian.
@@ -100,6 +102,8 @@ def _read_links(state: StateCore) -> None:
 def _open(token: Token) -> str | None:
     """Return the text that a fence holds, or None where it is a program; of its first line only the language stays."""
     info, content = token.info.strip(), token.content
+    if admonition := _ADMONISH.match(info):
+        return f"{admonition[1] or ''}\n\n{content}"
     directive = _DIRECTIVE.match(info)
     name, rest = directive.groups() if directive else ("", "")
     last = name.rpartition(":")[2].lower()

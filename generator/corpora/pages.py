@@ -21,9 +21,10 @@ _BOILERPLATE = (
     "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
     # Tables of contents, and links to headings, notes, sources and other pages, of Confluence, DocBook, Docutils,
     # Drupal, MediaWiki, MkDocs and Sphinx.
-    ".book-navigation, #breadcrumbs, .contents.topic, .docnav, .headerlink, .mw-editsection, .mw-jump-link, "
-    ".navfooter, .navheader, .page-metadata, .printfooter, #siteSub, .toc, .toctree-wrapper, .viewcode-link, "
-    "sup:has(a[href*='#'])"
+    ".book-navigation, #breadcrumbs, .catlinks, .contents.topic, .docnav, .expand-control, .headerlink, "
+    ".Inline-Template, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, .page-metadata, "
+    ".pageSection:has(.pageSectionTitle), .printfooter, .shortdescription, #siteSub, .toc, .toc-macro, "
+    ".toctree-wrapper, .viewcode-link, sup:has(a[href*='#']), a[href*='#'] > sup"
 )
 # What blogs, newspapers and shops put beside their text, by its class.
 _BESIDE = re.compile(r"comment|cookie|newsletter|\brelated", re.IGNORECASE)

@@ -86,6 +86,12 @@ import Map from './map.js';
 {/* Not
 shown. */}
 
+```admonish tip title="Late boats"
+The last boat waits.
+```
+
+{{#include fares.md}}
+
 An underline
 ===
 
@@ -103,7 +109,8 @@ An underline
         *("Warning: The pier is closed.", "- Bring food", "Pier: Where boats land."),
         "```text\npay({ref}`x`)\n```",
         '```text\n=== "A tab"\n```',
-        *("Ask for [^2] at the boat, or for {who}.", "# An underline", "On board only."),
+        *("Ask for [^2] at the boat, or for {who}.", "Late boats", "The last boat waits."),
+        *("# An underline", "On board only."),
     ]
 
 

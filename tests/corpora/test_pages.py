@@ -16,7 +16,8 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         <header><div role="banner">Logo</div><nav><a href="/">Home</a></nav></header>
         <main><h1>Fares &amp; times</h1><!-- secret -->
         <p>A <b>single</b> costs
-           7.20 <sup>[<a href="#note-1">1</a>]</sup> <sup><a href="#note-2">2</a></sup>,
+           7.20 <sup>[<a href="#note-1">1</a>]</sup> <sup><a href="#note-2">2</a></sup><a
+           href="b.html#3"><sup>3</sup></a>,
            10<sup>-2</sup> of it on the 3<sup>rd</sup>.</p>Loose text.
         <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td>
         <td>7.20</td></tr><tr><td>Child</td><td>3.60<i hidden>secret</i></td></tr></table>
@@ -88,10 +89,24 @@ def test_an_export_of_confluence_is_its_page(tmp_path: Path) -> None:
         <ol id="breadcrumbs"><li><span><a href="index.html">OPS</a></span></li></ol></div>
         <h1 id="title-heading"><span id="title-text">OPS : Boat duty</span></h1></div><div id="content">
         <div class="page-metadata">Created by <span>Ann</span>, last modified on Mar 3</div>
+        <div class="toc-macro"><ul><li><a href="#ropes">Ropes</a></li></ul></div>
+        <div class="expand-control"><span class="expand-control-text">Click here to expand...</span></div>
         <p>Check the ropes.</p><div class="code panel pdl"><div class="codeContent panelContent pdl">
-        <pre class="syntaxhighlighter-pre">make ropes</pre></div></div></div></body></html>""")
+        <pre class="syntaxhighlighter-pre">make ropes</pre></div></div><div class="pageSection group">
+        <div class="pageSectionHeader"><h2 class="pageSectionTitle">Attachments:</h2></div>
+        <div class="greybox"><a href="a/1.png">rope.png</a> (image/png)</div></div></div></body></html>""")
     (document,) = good(read("folder", path=str(tmp_path)))
     assert (document.title, document.text) == ("OPS : Boat duty", "Check the ropes.\n\n```text\nmake ropes\n```")
+
+
+def test_a_saved_page_of_wikipedia_is_its_article(tmp_path: Path) -> None:
+    (tmp_path / "trams.html").write_text("""
+        <title>Trams - Wikipedia</title><div class="shortdescription" style="display:none">Tram network</div>
+        <h1>Trams</h1><p>They run.<sup class="noprint Inline-Template">[<i>citation needed</i>]</sup></p>
+        <ol class="references"><li><span class="mw-cite-backlink"><a href="#r">^</a></span> A timetable.</li></ol>
+        <div class="catlinks"><a href="/c">Categories</a>: <ul><li><a href="/t">Rail</a></li></ul></div>""")
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert (document.title, document.text) == ("Trams", "They run.\n\n1. A timetable.")
 
 
 def test_links_that_are_the_text_of_a_page_stay(tmp_path: Path) -> None:
