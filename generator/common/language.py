@@ -275,7 +275,9 @@ class Language(Record):
 
     def stem(self, tokens: list[str]) -> list[str]:
         """Return the stem of each word, which is in lower case; the words themselves if there is no stemmer."""
-        return tokens if self._stemmer is None else self._stemmer.stemWords(tokens)
+        stems: list[str] = tokens if self._stemmer is None else self._stemmer.stemWords(tokens)
+        # The small letter of Turkish “I” is “ı”, which case-folding doesn't know.
+        return [stem.replace("ı", "i") for stem in stems] if self.code == "tr" else stems
 
     @cached_property
     def _stemmer(self) -> Any:

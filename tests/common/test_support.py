@@ -171,6 +171,7 @@ def test_numbers_of_other_languages_in_other_forms(code: str, said: str, source:
         ("fr", "le coeur de ma soeur, des œufs", "le cœur de ma sœur, des oeufs"),
         ("en", "an encyclopaedia", "an Encyclopædia"),
         ("pt", "Paga R$ 50.", "Paga 50 reais."),
+        ("tr", "Işığın gücü, ILIK SU", "ışığın gücü, ılık su"),
     ],
 )
 def test_words_in_other_letters(code: str, said: str, source: str) -> None:
