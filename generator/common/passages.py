@@ -25,7 +25,7 @@ _HEADING = re.compile(r"#{1,6} ")
 _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
 _NAME_AFTER = re.compile(r"[ºª_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w|[A-Z]\.")
 _LONGEST_NAME, _ABBREVIATION = 60, 16
-_ONE_LETTER = re.compile(r"(?<!\w)[^\W\d_]\.\s+$")  # “a las 9 a. m. y”
+_INITIAL = re.compile(r"(?<!\w)(?:[^\W\d_]|\d{1,3})\.\s+$")  # “a las 9 a. m. y”, “3. katta”
 _DIGIT_AFTER_STOP = re.compile(r"(?<=[。！？])\d")
 # Of a list of sources: lines that begin like “[3] QuAC”, “Feinberg, R. (1998).”, “Feinberg, Richard. 1998.” or “Choi et
 # al. (2018) Eunsol Choi”, and what sentences of others have. Of 2,025 sentences that people cite none is one (ClapNQ,
@@ -208,7 +208,7 @@ def _is_abbreviated(text: str, at: int, no_end: re.Pattern[str] | None) -> bool:
     if not text[start:at].rstrip().endswith("."):
         return False
     found = no_end.finditer(text, start, at + _ABBREVIATION) if no_end else ()
-    return any(each.end() == at for each in found) or bool(text[at].islower() and _ONE_LETTER.search(text, start, at))
+    return any(each.end() == at for each in found) or bool(text[at].islower() and _INITIAL.search(text, start, at))
 
 
 _of_short, _of_long = lru_cache(maxsize=4096)(_sentences), lru_cache(maxsize=4)(_sentences)

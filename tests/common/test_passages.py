@@ -123,12 +123,16 @@ def test_a_sentence_may_begin_with_a_digit_where_no_spaces_are_written(code: str
 @pytest.mark.parametrize(
     ("code", "text"),
     [
+        ("ar", "تفتح المكتبة د. سلمى في التاسعة."),
         ("de", "Im 19. Jahrhundert kostete es inkl. Frühstück 80 Taler."),
         ("en", "It takes approx. 20 minutes, incl. two breaks, by vol. 5, ed. 2."),
         ("es", "Dura aprox. 20 minutos, de las 9 a. m. a las 5 p. m. y cuesta 5 euros en la c/ Mayor n.º 5."),
         ("fr", "Le trajet dure env. 20 minutes, selon l'art. 5, dit le Pr. Petit."),
+        ("hi", "डॉ. शर्मा यहाँ हैं।"),
         ("it", "Vedi pag. 12, l'art. 5 e il n. 3, ecc. che durano ca. 20 minuti."),
         ("nl", "Mevr. Bakker vraagt 80 euro incl. Ontbijt."),
+        ("tr", "Kitaplar vb. şeyler 3. katta, bkz. sayfa 5."),
+        ("vi", "Thư viện ở TP. Hồ Chí Minh mở cửa."),
         ("pt", "No séc. XIX durava aprox. 20 minutos, veja a pág. 12, na Av. Liberdade, disse a Profa. Ana."),
     ],
 )
