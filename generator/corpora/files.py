@@ -40,6 +40,7 @@ _NO_ARCHIVE = "can't be read as a zip archive"
 MAX_LINE_BYTES = 256 << 20
 _BUFFER_BYTES = 1 << 15
 _GZIP_MAGIC = b"\x1f\x8b"
+_PACKED = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
 _KEY_IN_URL = re.compile(
     r"://[^/@]*:[^/@]*@|[?&][^=&]*(sig(?=nature|=)|token|key(?!word)|secret|credential|password)[^=&]*=", re.I
 )
@@ -181,6 +182,9 @@ def open_file(file: File, *, unpack: bool = True) -> Iterator["io.BufferedReader
         stream: io.BufferedReader[Any] = io.BufferedReader(_Reader(content), _BUFFER_BYTES)
         if unpack and stream.peek(2)[:2] == _GZIP_MAGIC:
             stream = io.BufferedReader(_Reader(gzip.GzipFile(fileobj=stream)), _BUFFER_BYTES)
+        begin = stream.peek(8) if unpack else b""
+        if packed := next((name for magic, name in _PACKED.items() if begin.startswith(magic)), None):
+            raise OSError(f"is packed by {packed}; unpack it, or pack it by gzip")
         yield stream
 
 

@@ -254,6 +254,14 @@ def test_names_in_a_zip_archive_are_read_as_they_were_written(encoding: str, nam
     assert {document.id.removeprefix("a.zip/") for document in found} == set(names)
 
 
+@pytest.mark.parametrize(("name", "begin"), [("zstd", b"\x28\xb5\x2f\xfd"), ("xz", b"\xfd7zXZ\0"), ("bzip2", b"BZh9")])
+def test_another_compression_than_gzip_is_named(name: str, begin: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.packed"
+    path.write_bytes(begin + b"\xff" * 99)
+    fault = f"is packed by {name}; unpack it, or pack it by gzip"
+    assert message(lambda: read("jsonl", path=str(path))).endswith(fault)
+
+
 @pytest.mark.parametrize("damage", ["cut short", "overwritten", "zip"])
 def test_a_damaged_file_is_an_error_that_says_how_far_it_goes(tmp_path: Path, damage: str) -> None:
     text = b"".join(b'{"id": "%d", "text": "Line %d %d."}\n' % (n, n, n * n) for n in range(9000))
