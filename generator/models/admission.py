@@ -39,6 +39,8 @@ _GROWTH = 2
 _MOST_FACTOR = 2.0
 # Calls of each dialog between two corrections, and at the least in all.
 _WINDOW, _WINDOW_CALLS = 3, 24
+# What is lost is worth a warning from this share of all prompt tokens.
+_STAKE = 0.1
 # Nothing is tried while there are fewer dialogs, since there is no more to do.
 _BUSY = 0.75
 # The number is reported again when it has changed by so much, and not within so many seconds.
@@ -244,7 +246,8 @@ class Admission:
 
     def _correct(self, lost: float, window: _Window) -> None:
         """Lower the limit when dialogs are evicted between their calls, and raise it while none is."""
-        if self._losses.must_warn(lost, self._found):
+        matters = window.known - window.kept > _STAKE * window.prompt
+        if self._losses.must_warn(lost if matters else 0, self._found):
             self._warn(window)
         can_grow = len(self._places) >= self.limit < self._most
         self._losses.correct(lost, can_grow, None if self._capacity is None else _MOST_FACTOR)

@@ -223,6 +223,19 @@ def test_the_data_is_the_same_at_any_limit(tmp_path: Path) -> None:
     assert re.search(r"(?m)room for \d+ dialogs of [\d,]+ tokens$", reports[2])
 
 
+@pytest.mark.parametrize(("own", "warned"), [(600, True), (40, False)])
+def test_what_is_lost_of_dialogs_is_a_warning_where_it_is_much_of_their_prompts(
+    own: int, warned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    admission, said = Admission("server", 8), b"r" * (1000 - own) + b"o" * own
+    for _ in range(8):
+        place = admission.enter()
+        for _ in range(60):  # the rules are cached, and what the dialog sent before isn't
+            admission.record(place, said, Usage(calls=1, prompt=1000, cached=1000 - own, completion=10))
+        admission.leave(place)
+    assert ("warning: " in capsys.readouterr().err) == warned
+
+
 def test_a_share_that_collapses_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     with OpenAIServer(short, cache=8000, metrics=True) as server:
         lead(server, dialogs=30)
