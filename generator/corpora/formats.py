@@ -49,6 +49,8 @@ _NO_TITLE = re.compile(
 
 # It is invisible inside a line, and cuts words for whatever compares them.
 _SOFT_HYPHEN = "\u00ad"
+# What a checkout has in place of a large file that was not fetched.
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 # What browsers read in place of an encoding that pages name, since most of those pages are in the wider one.
 _WIDER = {
     "ascii": "cp1252",
@@ -76,7 +78,10 @@ def read_document(file: File, formats: Mapping[str, Reader] | None = None) -> Do
     """
     try:
         with open_file(file, unpack=False) as stream:
-            title, text, *lacks = (formats or FORMATS)[file.suffix](stream.read())
+            data = stream.read()
+        if data.startswith(_LFS_POINTER):
+            raise FormatError("a pointer of Git LFS in place of the file; fetch it with git lfs pull")
+        title, text, *lacks = (formats or FORMATS)[file.suffix](data)
     except (OSError, FormatError) as error:
         return SkippedRecord(where=file.where, reason=describe(error))
     for what in lacks:

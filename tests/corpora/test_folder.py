@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.corpora.folder import FolderCorpus
+from generator.schema import SkippedRecord
 from tests.support.corpora import corpus, good, message, read
 
 
@@ -56,3 +57,10 @@ def test_a_file_name_that_is_no_unicode_still_gives_a_document(tmp_path: Path) -
     (document,) = good(read("folder", path=str(tmp_path)))
     assert document.id == "caf\N{REPLACEMENT CHARACTER}.txt"
     document.model_dump_json()
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.pdf"])
+def test_a_pointer_of_git_lfs_is_no_document(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
+    (skipped,) = read("folder", path=str(tmp_path), max_broken=1)
+    assert isinstance(skipped, SkippedRecord) and "git lfs pull" in skipped.reason
