@@ -1,19 +1,28 @@
-"""Find what a text denies and its sources say, or the other way round: “isn't refunded” beside “is refunded”."""
+"""Find where a text contradicts its sources: “isn't refunded” for “is refunded”, “after breakfast” for “before” it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.support import ends_sentence, read_tokens
 
-_REACH = 4  # words without content that may stand between “not” and what it denies (“not have to be paid”)
+_DENIED = "not"
+# The groups of the pattern `limit`, and what each contradicts.
+_BEHIND = "_behind"
+_CONTRARY = {"least": "most", "most": "least", "before": "after", "after": "before"}
 
 
 class _Term(NamedTuple):
+    """A content word or number, and what is said of it: `not`, or a group of the pattern `limit`, as it is spelt."""
+
     key: str
     spelt: str
-    denied: bool
+    marks: Mapping[str, str]
     number: bool
+
+    @property
+    def denied(self) -> bool:
+        return _DENIED in self.marks
 
 
 class _Part(NamedTuple):
@@ -24,33 +33,41 @@ class _Part(NamedTuple):
 
 
 def find_flips(text: str, sources: Sequence[str]) -> list[str]:
-    """Return the words of a text that it denies where its sources say the same without a “not”, or the other way round.
+    """Return the words of a text of which it says the contrary of its sources.
+
+    It denies them where its sources say the same without a “not”, or the other way round; or has “at least” or “before”
+    for “at most” or “after” (the pattern `limit` of the language).
 
     Its clauses are compared with sentences that have half of their content words; one of these that agrees suffices.
-    Clauses that are a small part of a long text say too little to find the sentence that they are of. Empty where the
-    language has no pattern of negations.
+    Clauses that are a small part of a long text say too little to find the sentence that they are of.
     """
-    if not any(dialog_language().matches("negation", each) for each in (text, *sources)):
-        return []
-    clauses = _read(text, ",")
-    size = sum(len(clause.terms) for clause in clauses)
-    told = [sentence for source in sources for sentence in _read(source, "")]
-    return [flip for clause in clauses if len(clause.terms) * 3 >= size for flip in _find_in_clause(clause, told)]
+    language = dialog_language()
+    negates = any(language.matches("negation", each) for each in (text, *sources))
+    limits = language.matches("limit", text)
+    flips = list[str]()
+    told = [part for source in sources for part in _read(source, "")] if negates or limits else []
+    for marks, find, wanted in ((",", _find_denials, negates), ("", _find_limits, limits)):
+        clauses = _read(text, marks) if wanted else ()
+        size = sum(len(clause.terms) for clause in clauses)
+        flips += [flip for clause in clauses if len(clause.terms) * 3 >= size for flip in find(clause, told)]
+    return flips
 
 
-def _find_in_clause(clause: _Part, told: Sequence[_Part]) -> list[str]:
+def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[str]]]:
     keys = {term.key for term in clause.terms}
     alike = [(sentence, keys.intersection(term.key for term in sentence.terms)) for sentence in told]
-    alike = [(sentence, shared) for sentence, shared in alike if len(shared) > 1 and 2 * len(shared) >= len(keys)]
-    flips = []
+    return [(sentence, shared) for sentence, shared in alike if len(shared) > 1 and 2 * len(shared) >= len(keys)]
+
+
+def _find_denials(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
+    alike = _list_alike(clause, told)
     for place, term in enumerate(clause.terms):
         beside = {clause.terms[at].key for at in (place - 1, place + 1) if 0 <= at < len(clause.terms)}
         like = [sentence for sentence, shared in alike if term.key in shared]
         # Where both deny something they may well say the same: “may not be used” and “prohibits to use”.
         like = [] if clause.denies and any(sentence.denies for sentence in like) else like
         if like and not term.number and not any(term.denied in _denials(term.key, beside, each.terms) for each in like):
-            flips.append(f"not {term.spelt}" if term.denied else term.spelt)
-    return flips
+            yield f"not {term.spelt}" if term.denied else term.spelt
 
 
 def _denials(key: str, beside: set[str], sentence: Sequence[_Term]) -> set[bool]:
@@ -64,28 +81,45 @@ def _denials(key: str, beside: set[str], sentence: Sequence[_Term]) -> set[bool]
     return near or {denied for denied, _ in found}
 
 
+def _find_limits(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
+    alike = _list_alike(clause, told)
+    for term in clause.terms:
+        # “Nobody under 18” is “from 18 on”.
+        like = [s.terms for s, shared in alike if term.key in shared and s.denies == clause.denies]
+        said = {mark for terms in like for each in terms if each.key == term.key for mark in each.marks}
+        for mark, spelt in term.marks.items():
+            if _CONTRARY.get(mark) in said and mark not in said:
+                yield f"{spelt} {term.spelt}"
+
+
 @cached_by_language(4096)
 def _read(text: str, marks: str) -> tuple[_Part, ...]:
     """Return the sentences of a text, or the parts of them between these marks."""
     language = dialog_language()
     text, tokens = read_tokens(text)
-    negation = language.pattern("negation", text)
-    ends = [found.end() for found in negation.finditer(text)] if negation else []
-    parts, terms, denies, reach, before = list[_Part](), list[_Term](), False, 0, ""
+    limit, negation = language.pattern("limit", text), language.pattern("negation", text)
+    limits = [(*each.span(), str(each.lastgroup), each[0]) for each in limit.finditer(text)] if limit else []
+    inside = {at for start, end, *_ in limits for at in range(start, end)}
+    # “No more than” denies nothing.
+    denials = (each for each in negation.finditer(text) if each.start() not in inside) if negation else ()
+    found = sorted([*limits, *((*each.span(), _DENIED, each[0]) for each in denials)])
+    parts, terms, denies, said, before = list[_Part](), list[_Term](), False, dict[str, str](), ""
     for word, key, start, is_number in tokens:
-        while ends and start >= ends[0]:
-            del ends[0]
-            denies, reach = True, _REACH + 1
+        while found and start >= found[0][1]:
+            _, _, mark, spelt = found.pop(0)
+            denies = denies or mark == _DENIED
+            if mark.endswith(_BEHIND):  # “12 months or more”
+                more = {mark.removesuffix(_BEHIND): spelt}
+                terms[-2:] = (term._replace(marks={**term.marks, **more}) for term in terms[-2:])
+            else:
+                said = {**said, mark: spelt}
         if key and word.casefold() not in language.idle:
-            terms.append(_Term(key, word, reach > 0, is_number))
-            reach = 0
-        elif key:
-            reach -= 1
-        elif word in marks or ends_sentence(word, before):
+            if start not in inside:
+                terms.append(_Term(key, word, said, is_number))
+                said = {}
+        elif not key and (word in marks or ends_sentence(word, before)):
             parts.append(_Part(tuple(terms), denies))
-            terms, denies, reach = [], False, 0
-        elif word in ",;":
-            reach = 0
+            terms, denies, said = [], False, {}
         before = word
-    parts.append(_Part(tuple(terms), denies or bool(ends)))
+    parts.append(_Part(tuple(terms), denies or any(mark == _DENIED for _, _, mark, _ in found)))
     return tuple(part for part in parts if part.terms)

@@ -7,7 +7,9 @@ from generator.common.language import Languages, load_language, use_languages
 
 RULES = (
     "Dogs are allowed on the outer deck. Late claims are paid from the month in which they arrive and are never "
-    "backdated. Cars cannot be taken on board. The act prohibits taxis from being used for tours."
+    "backdated. Cars cannot be taken on board. The act prohibits taxis from being used for tours. Do not take more "
+    "than two bags on board. Groups of at least twelve people pay less. You pay before breakfast. Guides are 18 or "
+    "older."
 )
 
 
@@ -23,6 +25,13 @@ RULES = (
         ("A taxi may not be used for tours.", []),  # both deny something
         ("Not only are dogs allowed on the deck.", []),
         ("It costs nothing.", []),
+        ("Take at least two bags on board.", ["at least two"]),
+        ("You may take up to two bags on board.", []),
+        ("Groups of at most twelve people pay less.", ["at most twelve"]),
+        ("Groups of twelve people pay less.", []),
+        ("You pay after breakfast.", ["after breakfast"]),
+        ("Guides are under 18.", ["under 18"]),
+        ("Nobody under 18 may be a guide.", []),
     ],
 )
 def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None:
@@ -39,6 +48,14 @@ def test_a_sentence_that_agrees_suffices() -> None:
         ("de", "Hunde sind auf dem Gelände nicht erlaubt.", "Hunde sind auf dem Gelände erlaubt.", ["erlaubt"]),
         ("fr", "Les chiens sont acceptés à bord.", "Les chiens ne sont pas acceptés à bord.", ["not acceptés"]),
         ("es", "El jarabe no se debe usar durante la noche.", "El jarabe se debe usar durante la noche.", ["usar"]),
+        (
+            "de",
+            "Gruppen ab 12 Personen zahlen weniger.",
+            "Gruppen von höchstens 12 Personen zahlen weniger.",
+            ["höchstens 12"],
+        ),
+        ("fr", "Les groupes paient avant le repas.", "Les groupes paient après le repas.", ["après repas"]),
+        ("es", "Los grupos pagan antes de la comida.", "Los grupos pagan después de la comida.", ["después de comida"]),
         ("it", "I cani sono ammessi a bordo.", "I cani non sono ammessi a bordo.", []),  # it has no such pattern
     ],
 )
