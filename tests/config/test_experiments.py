@@ -24,8 +24,7 @@ def needs(corpus: str) -> list[str]:
     return ["algorithm.first_questions=outputs/quac"] if corpus == "orquac" else []
 
 
-@pytest.mark.parametrize("corpus", TABLE_9)
-@pytest.mark.parametrize("scale", [1, 0.01])
+@pytest.mark.parametrize(("corpus", "scale"), [*((corpus, 1) for corpus in TABLE_9), ("quac", 0.01)])
 def test_an_experiment_has_the_papers_corpus_algorithm_types_and_sizes(corpus: str, scale: float) -> None:
     made = settings(f"+experiment=lee2024_{corpus}", f"scale={scale}", *needs(corpus))
     sizes = TABLE_9[corpus]
@@ -38,7 +37,7 @@ def test_an_experiment_has_the_papers_corpus_algorithm_types_and_sizes(corpus: s
     assert shares == pytest.approx({name: size / sum(sizes.values()) for name, size in sizes.items()}, abs=1e-5)
 
 
-@pytest.mark.parametrize(("corpus", "row"), [(corpus, row) for corpus, rows in TABLE_9.items() for row in rows])
+@pytest.mark.parametrize(("corpus", "row"), [(corpus, next(iter(rows))) for corpus, rows in TABLE_9.items()])
 def test_a_taxonomy_of_one_type_makes_that_row_of_the_table(corpus: str, row: str) -> None:
     made = settings(f"experiment=lee2024_{corpus}", f"taxonomy={row}", *needs(corpus))
     assert made.wanted == TABLE_9[corpus][row]
@@ -65,9 +64,8 @@ def test_the_filtered_set_has_the_papers_sizes_in_either_order_and_of_one_type(o
     whole = settings(f"+experiment=[{order}]")
     assert (whole.wanted, whole.judge.name) == (sum(answerable.values()), "correctness")
     assert {share.type.name for share in load(whole.taxonomy).first} == set(answerable)
-    for row, size in answerable.items():
-        made = settings(f"+experiment=[{order}]", f"taxonomy={row}")
-        assert (made.wanted, [share.type.name for share in load(made.taxonomy).first]) == (size, [row])
+    made = settings(f"+experiment=[{order}]", "taxonomy=direct")
+    assert (made.wanted, [share.type.name for share in load(made.taxonomy).first]) == (answerable["direct"], ["direct"])
 
 
 @pytest.mark.parametrize("name", ["synthetic", "synthetic_filtered"])

@@ -25,7 +25,6 @@ from tests.support.records import make_dialog, make_turn
 from tests.support.runs import Site, replying, some, stage, turn
 
 TROUBLES: dict[str, Responder] = {
-    "none": replying(),
     "declined": replying(ask=lambda b: {"can_ask": not some(b, 0.7)}),
     "inconsistent": replying(answer=lambda b: {"consistent": not some(b, 0.3)}),
     "scaffolding": replying(ask=lambda b: {"question": "What does the passage say?"} if some(b, 0.4) else {}),
@@ -252,8 +251,7 @@ def test_a_run_that_is_continued_remembers_what_it_has(site: Site) -> None:
 # Timing decides nothing
 
 
-@pytest.mark.parametrize("algorithm", ["single", "multi"])
-def test_concurrency_and_delays_change_nothing(algorithm: str, tmp_path: Path) -> None:
+def test_concurrency_and_delays_change_nothing(tmp_path: Path) -> None:
     """With drops and duplicates of all kinds on the way."""
     trouble = replying(
         ask=lambda b: {"question": "Does the passage say so?"} if some(b, 0.2) else {},
@@ -265,9 +263,7 @@ def test_concurrency_and_delays_change_nothing(algorithm: str, tmp_path: Path) -
     for concurrency, delay in ((1, 0.0), (32, 0.1)):
         site = Site(tmp_path / f"{concurrency} {delay}")
         with OpenAIServer(trouble, delay_s=lambda _, delay=delay: chance.uniform(0, delay)) as server:  # type: ignore[misc]
-            ended = site.run(
-                server, "dialogs=24", "turns=2-3", f"algorithm={algorithm}", f"lm.concurrency={concurrency}"
-            )
+            ended = site.run(server, "dialogs=24", "turns=2-3", f"lm.concurrency={concurrency}")
             all_is_accounted_for(site, server)
             assert server.peak <= concurrency
         assert ended.code == 0
