@@ -177,7 +177,8 @@ def share(readings: Sequence[Reading]) -> frozenset[str]:
 
 def fits_any(readings: Sequence[Reading], others: Sequence[Reading]) -> bool:
     """Return True if one of some others has all that readings share."""
-    return any(share(readings) <= other.stems for other in others)
+    shared = share(readings)
+    return any(shared <= other.stems for other in others)
 
 
 def list_meant(question: Set[str], shared: Set[str], passages: Sequence[Passage]) -> list[Reading]:

@@ -268,15 +268,14 @@ def _list_spoken(task: TurnTask) -> frozenset[str]:
 
 
 def _find_document(task: TurnTask) -> str | None:
-    """Return the id of the one document that the last answer rests on, or else whose title was said last, or None."""
-    cited, spoken = {span.passage_id for turn in task.history[-1:] for span in turn.evidence}, _list_spoken(task)
-
-    def is_meant(passage: Passage) -> bool:
-        title = topic_stems(passage.title)
-        return passage.id in cited if cited else bool(title) and title <= spoken
-
-    ids = {passage.document_id for passage in task.passages if is_meant(passage)}
-    return ids.pop() if len(ids) == 1 else None
+    """Return the id of the one document that the last answer with evidence rests on, or whose title was said since."""
+    for turn in reversed(task.history):
+        cited, spoken = {span.passage_id for span in turn.evidence}, topic_stems(f"{turn.query} {turn.answer}")
+        titles = {each.id: topic_stems(each.title) for each in task.passages}
+        named = cited or {name for name, title in titles.items() if title and title <= spoken}
+        if ids := {passage.document_id for passage in task.passages if passage.id in named}:
+            return ids.pop() if len(ids) == 1 else None
+    return None
 
 
 def _list_used(task: TurnTask) -> set[str]:

@@ -359,6 +359,18 @@ def test_a_question_that_fits_the_last_thing_too_is_told_what_to_say_beside() ->
     assert "say this, too: blue\n" in task(model.prompts("ask")[2])
 
 
+def test_the_dialog_is_about_what_was_spoken_of_before_an_answer_that_tells_nothing() -> None:
+    plain = Target(**dict(KINDS["factoid"]))
+    asked = [{"question": text, "consistent": True} for text in ("When does the mill grind rye?", "Who paints wheels?")]
+    unknown = {"answer": "I don't have information on that.", "consistent": True, "evidence": []}
+    told = {"answer": "It grinds rye on weekdays.", "consistent": True, "evidence": [1]}
+    model = Scripted(ask=[*asked, QUESTION], answer=[told, unknown, {"answer": HEDGES}])
+    found = Shelf([[MILL], [], [FERRY, POOL], [MILL], [FERRY, POOL]])
+    draft = write(model, found, [plain, plain, unclear()], MILL)
+    assert [bool(turn.evidence) for turn in draft.turns] == [True, False, True]
+    assert found.inside[3] == MILL.document_id
+
+
 def test_a_first_question_may_name_the_sort_of_thing_alone() -> None:
     asked = {"question": "What does replacing a lost season ticket of this place cost?"}
     model = Scripted(ask=[asked], answer=[{"answer": HEDGES}])
