@@ -1,6 +1,6 @@
 """Model calls as data, and the DSPy model that makes them through a `Client`, unless a `Journal` has the reply.
 
-Nothing here touches the network (`generator.models.client` does) or the disk (`generator.execution.store` does).
+Nothing here touches the network (`generator.models.connection` does) or the disk (`generator.execution.store` does).
 """
 
 import hashlib
