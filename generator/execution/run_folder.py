@@ -6,7 +6,7 @@ from pathlib import Path
 from generator.errors import RunError
 
 
-def check_folder(folder: Path, fresh: bool) -> bool:
+def prepare_folder(folder: Path, fresh: bool) -> bool:
     """Make a run folder if needed, and return whether a run to be continued has begun in it.
 
     Raises:

@@ -19,7 +19,7 @@ from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import RunError, describe
 from generator.execution.history import read_usage
 from generator.execution.identity import FILTER, describe_changes, encode, list_changes
-from generator.execution.run_folder import check_folder, empty_folder
+from generator.execution.run_folder import empty_folder, prepare_folder
 from generator.models.lm import ChatReply
 from generator.schema import Dialog, Drop, Record, Scope, Usage, add_up
 
@@ -75,7 +75,7 @@ class Store:
         """
         self.folder = folder
         with _as_run_error(folder):
-            begun = check_folder(folder, fresh)
+            begun = prepare_folder(folder, fresh)
             self._lock = lock_folder(folder).lock
             try:
                 if fresh:
