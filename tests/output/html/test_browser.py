@@ -199,6 +199,7 @@ def test_what_was_dropped_at_the_end_stands_there_and_a_small_window_cuts_no_hea
             "Dropped candidate of turn 1",
         ]
         page.open("#overview")
+        assert page.driver.execute_script("return scrollY") == 0, "the way to the other view is in sight"
         page.driver.execute_script("for (const each of document.querySelectorAll('details')) each.open = true")
         lines = """return [...document.querySelectorAll("td")].map(cell => {
             const range = document.createRange();
