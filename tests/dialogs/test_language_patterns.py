@@ -185,6 +185,31 @@ def test_what_is_told_beside_a_refusal_stays(code: str, partial: str, told: str)
         assert not has_refusal(told)
 
 
+@pytest.mark.parametrize(
+    ("code", "question", "refusals"),
+    [
+        (
+            "it",
+            "Quanto costa il parcheggio?",
+            ["Mi dispiace, ma non ho dettagli su questo.", "Non ho informazioni sul parcheggio."],
+        ),
+        (
+            "nl",
+            "Wat kost parkeren?",
+            ["Dat weet ik niet.", "Helaas heb ik daar geen informatie over.", "Ik heb geen informatie over parkeren."],
+        ),
+        (
+            "pt",
+            "Quanto custa o estacionamento?",
+            ["Lamento, não disponho dessa informação.", "Não sei quanto custa o estacionamento."],
+        ),
+    ],
+)
+def test_what_is_said_of_any_question_needs_no_word_of_it(code: str, question: str, refusals: list[str]) -> None:
+    with use_languages(both(code)):
+        assert [fault(refusal, question) for refusal in refusals] == [""] * len(refusals)
+
+
 def test_french_elides_what_is_not_known() -> None:
     with use_languages(both("fr")):
         for unknown in (
