@@ -120,29 +120,27 @@ def _index(text: str) -> Mapping[str, list[int]]:
 def _find_slots(
     text: Sequence[_Word], source: tuple[_Word, ...], index: Mapping[str, list[int]]
 ) -> Iterator[tuple[int, _Slot]]:
-    """Yield the slots between equal words, with where they are in the text."""
-    for at, word in enumerate(text[:-2]):
-        for place in index.get(word.key, ()):
-            if place + 2 < len(source) and text[at + 1].key != source[place + 1].key:
-                before = _run(text, source, at, place, -1)
-                yield from ((at + 1, slot) for slot in _slots_behind(text, source, at + 1, place + 1, before))
+    """Yield the slots behind equal words, with where they are in the text."""
+    mine, others = [word.key for word in text], [word.key for word in source]
+    for at, key in enumerate(mine[:-2], 1):
+        for place in index.get(key, ()):
+            if place + 2 < len(others) and mine[at] != others[place + 1] and _END not in (mine[at], others[place + 1]):
+                yield from ((at, slot) for slot in _slots_at(text, source, at, place + 1))
 
 
-def _slots_behind(
-    text: Sequence[_Word], source: tuple[_Word, ...], at: int, place: int, before: tuple[int, int]
-) -> Iterator[_Slot]:
+def _slots_at(text: Sequence[_Word], source: tuple[_Word, ...], at: int, place: int) -> Iterator[_Slot]:
     for end in range(at + 1, min(at + _LONGEST + 1, len(text))):
-        if text[end - 1].key == _END:
-            return
         for stop in range(place + 1, min(place + _LONGEST + 1, len(source))):
-            if source[stop - 1].key == _END:
-                break
             if text[end].key == source[stop].key and text[at].number == source[place].number:
                 mine, others = tuple(text[at:end]), source[place:stop]
-                behind = _run(text, source, end, stop, 1)
+                before, behind = _run(text, source, at - 1, place - 1, -1), _run(text, source, end, stop, 1)
                 count = before[1] + behind[1]
                 if count > 1 and {word.key for word in mine}.isdisjoint(word.key for word in others):
                     yield _Slot(mine, others, source, place, before[0] + behind[0], count)
+            if source[stop].key == _END:
+                break
+        if text[end].key == _END:
+            return
 
 
 def _run(text: Sequence[_Word], source: Sequence[_Word], at: int, place: int, step: int) -> tuple[int, int]:

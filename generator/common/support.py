@@ -130,6 +130,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
     return tuple(found)
 
 
+@cached_by_language(64)  # a passage's are asked for twice
 def read_tokens(text: str) -> tuple[str, list[tuple[str, str, int, bool]]]:
     """Return a text with numbers in one form, and its words, numbers and marks in their order, function words too.
 
