@@ -15,10 +15,6 @@ def random_text(seed: int, length: int) -> str:
     return "".join(random.Random(seed).choices(ALPHABET, k=length))
 
 
-def numbered(tokens: int) -> Document:
-    return Document(id="d", title="Title", url="https://example.org/d", text=" ".join(f"w{n}" for n in range(tokens)))
-
-
 def test_a_token_is_a_word_or_a_punctuation_mark() -> None:
     assert TOKEN.findall("Don't pay £3, naïve!") == ["Don", "'", "t", "pay", "£", "3", ",", "naïve", "!"]
     assert count_tokens("Don't pay £3, naïve!") == 9
@@ -39,23 +35,6 @@ def test_passages_are_exact_slices_with_ids_made_of_their_offsets() -> None:
     assert passage.text == document.text[2:23]
     assert passage.id == "doc:2-23"
     assert (passage.document_id, passage.title, passage.url) == ("doc", "Title", "https://example.org/")
-
-
-@pytest.mark.parametrize(
-    ("tokens", "expected"),
-    [
-        (1, [(0, 0)]),
-        (10, [(0, 9)]),
-        (11, [(0, 9), (7, 10)]),
-        (17, [(0, 9), (7, 16)]),  # the second window ends with the text: a third would be only its suffix
-        (18, [(0, 9), (7, 16), (14, 17)]),
-    ],
-)
-def test_windows_hold_size_tokens_and_share_overlap(tokens: int, expected: list[tuple[int, int]]) -> None:
-    found = [p.text.split() for p in split(numbered(tokens), size=10, overlap=3)]
-    assert [(words[0], words[-1], len(words)) for words in found] == [
-        (f"w{first}", f"w{last}", last - first + 1) for first, last in expected
-    ]
 
 
 @pytest.mark.parametrize("seed", range(6))
