@@ -52,7 +52,8 @@ class Leaning:
 
     def settle(self, turn: Turn, place: int) -> None:
         """Note the turn that came of a place."""
-        self._owed = max(0, self._count(place) - (leans(turn) and turn.multi_turn_type != "clarification"))
+        counts = self._planned[place] or turn.multi_turn_type != "clarification"
+        self._owed = max(0, self._count(place) - (leans(turn) and counts))
 
     def _count(self, place: int) -> int:
         return self._owed + (self._planned[place] and not self._ahead)

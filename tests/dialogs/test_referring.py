@@ -12,9 +12,10 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.phrases import find_named
 from generator.dialogs.program import Draft, Options
-from generator.dialogs.referring import put_pronoun
+from generator.dialogs.referring import Leaning, put_pronoun
 from generator.schema import QueryForm
 from taxonomy import Target, read_facets
+from tests.support.records import make_turn
 from tests.support.scripted import KINDS, Entry, Scripted, Shelf, piece, plan
 
 A, B, C, D = (piece(name) for name in ("pier", "quay", "mole", "dock"))
@@ -56,6 +57,14 @@ def test_what_one_question_cannot_a_later_one_does() -> None:
     questions = [FIRST, "Where is the quay?", "Who painted the quay?", "Who owns the mole?"]
     draft, _, _ = write(questions, wanted)
     assert [turn.query for turn in draft.turns] == [*questions[:2], "Who painted it?", questions[3]]
+
+
+def test_who_resolves_leans_on_the_dialog_as_planned() -> None:
+    resolution = read_facets("answerability")["underspecified"].resolution
+    resolving = Target(**dict(KINDS["non-question"]), multi_turn=resolution, standalone=False)
+    leaning = Leaning([target(), resolving, target(alone=True)], ahead=False)
+    leaning.settle(make_turn(2, query="The pier, please.", multi_turn_type="clarification"), 1)
+    assert not leaning.is_due(target(alone=True), 2)
 
 
 def test_in_plain_words_an_earlier_question_may() -> None:
