@@ -98,8 +98,9 @@ class Facet(Record):
         return self.name.partition("-of-")[0]
 
     def prompt(self) -> str:
-        """Return the facet as text for a prompt."""
-        return "\n".join([f"It is also this: {self.definition}", *(f"- {step}" for step in self.steps)])
+        """Return the facet as text for a prompt; empty if it has no steps."""
+        lines = [f"It is also this: {self.definition}", *(f"- {step}" for step in self.steps)]
+        return "\n".join(lines) if self.steps else ""
 
 
 class Dimensions(Record):
