@@ -57,7 +57,8 @@ def list_refusals(answer: str) -> list[tuple[str, str]]:
 
 @cached_by_language(1024)  # each check and judge asks of the same clauses
 def _refuses(clause: str) -> bool:
-    return dialog_language().matches("refusal", clause)
+    condition = dialog_language().pattern("condition", clause)
+    return dialog_language().matches("refusal", condition.sub("", clause) if condition else clause)
 
 
 @cached_by_language(64)  # those of one answer

@@ -45,6 +45,9 @@ from generator.common.support import read_terms
         "There's nothing in the passage about it.",
         "It doesn't say what it costs.",
         "Not specified.",
+        "If you mean the pool, I don't know.",
+        "I don't know if dogs are allowed, and if so, on which days.",
+        "It is not specified if it is free.",
     ],
 )
 def test_a_refusal_claims_nothing(answer: str) -> None:
@@ -69,6 +72,8 @@ def test_a_refusal_claims_nothing(answer: str) -> None:
         "Nothing in the shop costs more.",
         "It doesn't cover theft.",
         "The passage has no windows.",
+        "If the name is not specified, the user's name is used.",
+        "Ask at the desk if you don't know the number.",
     ],
 )
 def test_a_claim_stays(answer: str) -> None:
@@ -92,6 +97,12 @@ def test_what_is_told_beside_a_refusal_sends_nobody_elsewhere(claim: str) -> Non
     ("code", "refused", "claimed"),
     [
         ("de", "Informationen dazu sind nicht verfügbar.", "Der Raum ist nicht verfügbar."),
+        ("de", "Ich weiß nicht, ob er öffnet.", "Wenn der Preis nicht bekannt ist, zahlt man zwei Euro."),
+        ("fr", "Je ne sais pas si le bar ouvre.", "Si le nom n'est pas précisé, on prend celui du père."),
+        ("es", "No sé si abre.", "Si no se especifica el nombre, se usa el del padre."),
+        ("it", "Non so se il bar apre.", "Se il nome non è specificato, si usa quello del padre."),
+        ("pt", "Não sei se o bar abre.", "Se o nome não é especificado, usa-se o do pai."),
+        ("nl", "Ik weet niet of het open is.", "Als de prijs niet is vermeld, betaalt u twee euro."),
         ("de", "Der Architekt ist unbekannt.", "Der Künstler blieb lange unbekannt, bis er 1920 entdeckt wurde."),
         ("fr", "Cette information n’est pas disponible.", "Le guide n’est pas disponible le lundi."),
         ("fr", "Les données ne sont pas fournies.", "Les informations sont disponibles."),
