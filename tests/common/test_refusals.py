@@ -103,6 +103,8 @@ def test_what_is_told_beside_a_refusal_sends_nobody_elsewhere(claim: str) -> Non
         ("it", "Non so se il bar apre.", "Se il nome non è specificato, si usa quello del padre."),
         ("pt", "Não sei se o bar abre.", "Se o nome não é especificado, usa-se o do pai."),
         ("nl", "Ik weet niet of het open is.", "Als de prijs niet is vermeld, betaalt u twee euro."),
+        ("es", "El precio no está indicado.", "El paseo no está indicado para niños."),
+        ("fr", "Le prix n'est pas indiqué.", "La promenade n'est pas indiquée pour les enfants."),
         ("de", "Der Architekt ist unbekannt.", "Der Künstler blieb lange unbekannt, bis er 1920 entdeckt wurde."),
         ("fr", "Cette information n’est pas disponible.", "Le guide n’est pas disponible le lundi."),
         ("fr", "Les données ne sont pas fournies.", "Les informations sont disponibles."),
