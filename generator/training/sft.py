@@ -173,6 +173,9 @@ def _make_trainer(
 class _Losses(TrainerCallback):
     """Reports the losses while the student is trained, in place of the trainer's raw log."""
 
+    def on_train_begin(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
+        note(f"step {state.global_step} of {state.max_steps}: training begins")  # the first losses may take minutes
+
     def on_log(self, _: Any, state: Any, *__: Any, logs: Mapping[str, Any], **___: Any) -> None:
         for name, what in (("loss", "loss"), ("eval_loss", "loss on the validation pairs")):
             if name in logs:

@@ -77,6 +77,7 @@ def test_losses_are_reported_and_no_raw_log(tmp_path: Path, model: Path, capsys:
     folder = train(tmp_path, model, *(dialog(n, "correct") for n in range(8)))
     (best,) = json.loads((folder / "result.json").read_text(encoding="utf-8"))["losses"]
     done = capsys.readouterr()
+    assert "step 0 of 2: training begins\n" in done.err
     assert f"step 2 of 2: loss on the validation pairs {best['eval_loss']:.4f}\n" in done.err
     assert "%|" not in done.err, "no bars without a terminal"
     assert [line.partition(" ")[2] for line in done.out.splitlines()] == [
