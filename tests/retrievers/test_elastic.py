@@ -24,6 +24,7 @@ from generator.errors import RetrieverError
 from generator.index import COMMAND
 from generator.retrievers.dense import DenseSettings
 from generator.retrievers.elastic.retriever import Elasticsearch, ElasticsearchSettings
+from generator.retrievers.elastic.server import Refusal
 from generator.retrievers.hybrid import fuse
 from generator.schema import Document, Split
 from tests.retrievers.test_bm25 import DOCUMENTS
@@ -412,6 +413,15 @@ def test_a_failure_is_one_line_that_says_what_to_do(
         assert words in done.error
     assert "hunter2" not in done.err
     assert not done.out
+
+
+def test_what_a_script_failed_at_is_told() -> None:
+    cause = {"type": "illegal_argument_exception", "reason": "The query vector has 384 dimensions, not 768."}
+    script = {"type": "script_exception", "reason": "runtime error"}
+    shards = [{"shard": n, "reason": {**script, "caused_by": cause}} for n in (0, 1)]
+    error = {"type": "search_phase_execution_exception", "reason": "all shards failed"}
+    told = "all shards failed: script_exception: runtime error: The query vector has 384 dimensions, not 768."
+    assert Refusal(400, error | {"root_cause": [script], "failed_shards": shards}).reason == told
 
 
 @pytest.mark.parametrize("fault", [fake.status(503), fake.hang_up], ids=["503", "hangs up"])

@@ -300,6 +300,8 @@ def _reasons(error: dict[str, Any]) -> Iterator[str]:
     for root in error.get("root_cause", []):
         if root.get("type") != error.get("type"):  # as of a search, whose own reason is that all shards failed
             yield f"{root.get('type')}: {root.get('reason')}"
+    for shard in error.get("failed_shards", []):  # what a script failed at stands here alone
+        yield from _reasons(shard.get("reason") or {})
     if cause := error.get("caused_by"):
         yield from _reasons(cause)
 
