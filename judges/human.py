@@ -133,8 +133,10 @@ def draw(settings: DrawSettings) -> None:
     )
     written = write_forms(settings.output, key, drawn, key_file)
     if settings.strata:
-        rows = [[*stratum, str(count), str(of)] for stratum, (count, of) in strata.items()]
+        rows = [[*stratum, str(count), str(of)] for stratum, (count, of) in strata.items() if count]
         print_table(rows, (*settings.strata, "drawn", "of"), right=("drawn", "of"))
+        if len(rows) < len(strata):
+            print(f"strata of which nothing is drawn: {len(strata) - len(rows)}")
     count, total = map(sum, zip(*strata.values(), strict=True))
     by = f", stratified by {', '.join(settings.strata)}" if settings.strata else ""
     print(f"\n{count} of {total} {settings.unit}{by}, with {len(drawn)} items to judge")

@@ -69,9 +69,8 @@ async def _list_models(server: Connection) -> dict[str, ListedModel] | None:
     if status in (403, 404, 405):
         return None
     if status != 200:
-        why = error_text(body, server.key_env)
-        unready = NoServer if status >= 500 else ModelError
-        raise unready(f"{server.api_base}/models answered HTTP {status}: {why}; try again when it is ready")
+        why = f"{server.api_base}/models answered HTTP {status}: {error_text(body, server.key_env)}"
+        raise NoServer(f"{why}; try again when it is ready") if status >= 500 else ModelError(why)
     try:
         return read_models(body)
     except BAD_ANSWER as error:

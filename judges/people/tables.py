@@ -151,8 +151,8 @@ def _judges_section(judges: Sequence[JudgeAgreement], text: str) -> Section:
 def _all_told(judges: Sequence[JudgeAgreement]) -> str:
     told, marks = sum(each.tells for each in judges), max(each.marks for each in judges)
     return (
-        f"{marks} marks tell {told} of these {len(judges)} from a coin. They do if the interval of kappa is above 0, "
-        "and the same verdicts in random order do as well at most once in 40 times."
+        f"Judges that these marks, {marks} at most of each, tell from a coin: {told} of {len(judges)}. Their interval "
+        "of kappa is above 0, and the same verdicts in random order do as well at most once in 40 times."
     )
 
 
