@@ -93,6 +93,8 @@ def describe_hydra_error(error: Exception, command: str = "config") -> str:
                 return f"{name}: is a run folder; {Path(name, 'config.yaml')} continues the run"
             if command == "config" and Path(name).exists():
                 return f"{name}: not a setting; for dialogs on what it holds give corpus=folder corpus.path={name}"
+            if command == "config" and "/" in name:
+                return f"{name}: no such file or folder; give the config.yaml of a run folder, or name=value"
             return f"{name}: not a setting; write it as name=value"
         quoted = '["…","…"]' if value.startswith("[") else '"…"'
         advice = "put a value with special characters into two pairs of quotes"

@@ -119,6 +119,7 @@ WRONG = [
     ("judge.lm=openai", "judge.lm.model: has no value; give judge.lm.model=…"),
     # how a command line is written
     ("dialogs", "dialogs: not a setting; write it as name=value"),
+    ("outputs/nowhere", "outputs/nowhere: no such file or folder; give the config.yaml"),
     ("=5", "=5: not a setting"),
     ("lm.model=[", "lm.model: can't be parsed"),
     ("turns=2,3", "turns: several values need -m"),
