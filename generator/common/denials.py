@@ -45,9 +45,9 @@ def find_flips(text: str, sources: Sequence[str]) -> list[str]:
     negates = any(language.matches("negation", each) for each in (text, *sources))
     limits = language.matches("limit", text)
     flips = list[str]()
-    told = [part for source in sources for part in _read(source, "")] if negates or limits else []
+    told = [part for each in sources for part in _read(each, "", limits)] if negates or limits else []
     for marks, find, wanted in ((",", _find_denials, negates), ("", _find_limits, limits)):
-        clauses = _read(text, marks) if wanted else ()
+        clauses = _read(text, marks, limits) if wanted else ()
         size = sum(len(clause.terms) for clause in clauses)
         flips += [flip for clause in clauses if len(clause.terms) * 3 >= size for flip in find(clause, told)]
     return flips
@@ -93,16 +93,16 @@ def _find_limits(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
 
 
 @cached_by_language(4096)
-def _read(text: str, marks: str) -> tuple[_Part, ...]:
-    """Return the sentences of a text, or the parts of them between these marks."""
+def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
+    """Return the sentences of a text, or the parts of them between these marks; with limits if these are asked for."""
     language = dialog_language()
     text, tokens = read_tokens(text)
-    limit, negation = language.pattern("limit", text), language.pattern("negation", text)
-    limits = [(*each.span(), str(each.lastgroup), each[0]) for each in limit.finditer(text)] if limit else []
-    inside = {at for start, end, *_ in limits for at in range(start, end)}
+    limit, negation = limits and language.pattern("limit", text), language.pattern("negation", text)
+    found = [(*each.span(), str(each.lastgroup), each[0]) for each in limit.finditer(text)] if limit else []
+    inside = {at for start, end, *_ in found for at in range(start, end)}
     # “No more than” denies nothing.
     denials = (each for each in negation.finditer(text) if each.start() not in inside) if negation else ()
-    found = sorted([*limits, *((*each.span(), _DENIED, each[0]) for each in denials)])
+    found = sorted([*found, *((*each.span(), _DENIED, each[0]) for each in denials)])
     parts, terms, denies, said, before = list[_Part](), list[_Term](), False, dict[str, str](), ""
     for word, key, start, is_number in tokens:
         while found and start >= found[0][1]:
