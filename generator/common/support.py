@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cache
+from itertools import combinations_with_replacement
 from typing import NamedTuple, cast
 
 from generator.common.language import Language, cached_by_language, dialog_language, languages
@@ -46,6 +47,7 @@ _CLOCK, _POINT_OR_COLON = re.compile(r"(?:[01]?\d|2[0-4])[.:][0-5]\d"), str.make
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
+_MOST_ADDENDS = 6  # of more numbers nearly any is a sum
 _MOST_STEMS = 100_000  # that are kept
 _AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
 _MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
@@ -213,6 +215,25 @@ def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
         for number, unit, _ in _read_units(source):
             units.setdefault(number, set()).add(unit)
     return tuple(s for number, unit, s in found if number in units and not units[number] & {unit, None})
+
+
+def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
+    """Return the numbers with units of a text that may be computed, by their digits, as `23 euros = 5 + 9 + 9`.
+
+    They are the sum of two or three numbers that the sources have with that unit, or such a number for a year of months
+    or weeks, a week, or a month of weeks.
+    """
+    found = dict[str, str]()
+    for number, unit, spelt in _read_units(text):
+        told = {n for source in sources for n, of, _ in _read_units(source) if of == unit and _DECIMAL.fullmatch(n)}
+        if unit is None or number in told or not _DECIMAL.fullmatch(number) or len(told) > _MOST_ADDENDS:
+            continue
+        parts = [[*each] for size in (2, 3) for each in combinations_with_replacement(sorted(map(Decimal, told)), size)]
+        parts += [[amount] * times for amount in map(Decimal, told) for times in (4, 7, 12, 52)]
+        if added := next((each for each in parts if sum(each) == Decimal(number)), None):
+            times = f"{len(added)} x {added[0]}" if len(added) > 3 else " + ".join(map(str, added))
+            found[number] = f"{spelt} = {times}"
+    return found
 
 
 @cached_by_language(64)

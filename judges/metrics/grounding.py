@@ -16,7 +16,7 @@ from generator.common.alignment import find_swaps
 from generator.common.denials import find_flips
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
-from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_plainly
+from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_digits, write_plainly
 from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
@@ -24,6 +24,7 @@ from generator.common.support import (
     Unsupported,
     convert_units,
     find_other_units,
+    find_sums,
     find_unsupported,
     read_terms,
     stem_words,
@@ -268,7 +269,7 @@ class GroundingJudge(ComputingJudge):
         found = features(answer, texts, said)
         score = weights.probability(found)
         missing = find_unsupported(claim, texts)
-        others, units = find_other_units(claim, texts), _units().intersection(missing.words)
+        others, units = find_other_units(claim, texts), {w for w in missing.words if w.casefold() in _units()}
         if found["numbers said by nobody"] or others:
             score = min(score, WRONG_NUMBER)
         elif any(is_telling(number) and unit.text in units for number, unit in pairwise(read_terms(claim))):
@@ -299,12 +300,16 @@ class GroundingJudge(ComputingJudge):
         vague = vague or (makes_up_options and not missing.numbers)  # a person may know what could be meant
         # Nobody can have told what an agent feels.
         reworded = not (others or swaps or found["first person"]) and label == "incorrect" and may_reword(claim, texts)
-        if small or reworded or (label == "incorrect" and (vague or not named)):
+        sums = find_sums(claim, texts) if label == "incorrect" and not (others or swaps) else {}
+        computed = bool(sums) and all(write_digits(number) in sums for number in telling)
+        if small or reworded or computed or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
         if label == "incorrect" and (other := _find_other_language(passages)):
             return self.verdict(UNJUDGED, f"no words can be compared: {dialog_language().name} about {other}")
         lead = "all but these are supported" if label == "correct" else "words without support"
         why = f"{lead}: {', '.join(named[:12])}" if named else "all of its content words are supported"
+        if computed:
+            why += f"; may be computed: {', '.join(sums.values())}"
         if label == UNJUDGED and not named:
             why += ", and few of the others"
         return self.verdict(label, why, round(score, 3))

@@ -217,6 +217,24 @@ def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
     assert "75%" in verdict("75% of the visitors take one.", passage=museum).explanation
 
 
+@pytest.mark.parametrize(
+    ("answer", "label", "why"),
+    [
+        ("That's 23 euros: 9 for each adult and 5 for the child.", "unjudged", "23 euros = 5 + 9 + 9"),
+        ("The yearly pass would come to 480 euros.", "unjudged", "480 euros = 12 x 40"),
+        ("That's 24 euros: 9 for each adult and 5 for the child.", "incorrect", "24"),
+        ("Children of 23 pay 5 euros.", "incorrect", "23"),  # a number without a unit
+    ],
+)
+def test_a_sum_or_product_of_amounts_is_left_to_other_judges(answer: str, label: str, why: str) -> None:
+    told = "Adults pay 9 euros each. A child pays 5 euros. A pass costs 40 euros a month."
+    fares = piece("fares", told)
+    found = verdict(answer, "What is it for two adults and a child?", fares)
+    assert found.label == label and why in found.explanation
+    turn = make_turn(1, answer=answer, evidence=(make_evidence_of(fares, told),), planned=PLANNED)
+    assert asyncio.run(GroundingJudge().judge((fares,), (), turn)).label == label
+
+
 def test_a_german_word_after_a_number_makes_no_time_of_it() -> None:
     language = load_language("de")
     with use_languages(Languages(language, language)):

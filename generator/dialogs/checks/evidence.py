@@ -16,7 +16,7 @@ from generator.common.numerals import may_be_spelt_out
 from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
-from generator.common.support import Term, convert_units, find_other_units, read_terms, term_keys
+from generator.common.support import Term, convert_units, find_other_units, find_sums, read_terms, term_keys
 from generator.dialogs.checks.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
 
@@ -87,7 +87,8 @@ def measure_support(
     added = {t.key: t for t in terms if t.key not in known}
     wanted, confirms = added or {t.key: t for t in terms}, dialog_language().begins_with("auxiliary", said[0])
     least = _LEAST_CONFIRMED if confirms and not added else LEAST_COVERED
-    missing = [term for key, term in wanted.items() if key not in have]
+    sums = find_sums(claims, [*evidence, *said])
+    missing = [term for key, term in wanted.items() if key not in have and key not in sums]
     share, others = 1 - len(missing) / len(wanted), find_other_units(claims, [*evidence, *said])
     covered = share >= least and not others and not any(map(is_telling, missing))
     retold = (keys for keys in _list_claims(claims) if keys.isdisjoint(wanted))
