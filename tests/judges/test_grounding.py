@@ -380,6 +380,23 @@ def test_how_an_answer_speaks_to_the_user_is_no_claim() -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "told", "spoken"),
+    [
+        ("de", "Jahreskarten kosten 120 Kronen.", "Deine Jahreskarten kosten dich 120 Kronen."),
+        ("fr", "L'abonnement coûte 120 couronnes.", "Votre abonnement vous coûte 120 couronnes."),
+        ("es", "La tarjeta anual cuesta 120 coronas.", "Tu tarjeta anual te cuesta 120 coronas."),
+    ],
+)
+def test_how_an_answer_speaks_to_the_user_is_no_claim_in_other_languages(code: str, told: str, spoken: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert (
+            verdict(spoken, passage=make_passage("c", told)).score
+            == verdict(told, passage=make_passage("c", told)).score
+        )
+
+
+@pytest.mark.parametrize(
     ("answer", "label"),
     [
         ("Once the drive runs out of space, the program removes the oldest versions first, displaying {}.", "unjudged"),
