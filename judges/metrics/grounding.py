@@ -161,9 +161,8 @@ def _days() -> frozenset[str]:
     return language.listed("weekday").union(month.casefold() for month in language.months)
 
 
-@cached_by_language(64)
-def _units() -> frozenset[str]:
-    return frozenset[str]().union(*dialog_language().same)
+def _is_unit(word: str) -> bool:
+    return any(word.casefold() in group for group in dialog_language().same)
 
 
 def _find_other_language(passages: Sequence[Passage]) -> str | None:
@@ -269,10 +268,14 @@ class GroundingJudge(ComputingJudge):
         found = features(answer, texts, said)
         score = weights.probability(found)
         missing = find_unsupported(claim, texts)
-        others, units = find_other_units(claim, texts), {w for w in missing.words if w.casefold() in _units()}
+        others = find_other_units(claim, texts)
         if found["numbers said by nobody"] or others:
             score = min(score, WRONG_NUMBER)
-        elif any(is_telling(number) and unit.text in units for number, unit in pairwise(read_terms(claim))):
+        elif any(
+            unit.text in missing.words and _is_unit(unit.text)
+            for number, unit in pairwise(read_terms(claim))
+            if is_telling(number)
+        ):
             score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
         supported = score >= weights.correct
         swaps = find_swaps(claim, texts) if supported else []
@@ -300,7 +303,7 @@ class GroundingJudge(ComputingJudge):
         vague = vague or (makes_up_options and not missing.numbers)  # a person may know what could be meant
         # Nobody can have told what an agent feels.
         reworded = not (others or swaps or found["first person"]) and label == "incorrect" and may_reword(claim, texts)
-        sums = find_sums(claim, texts) if label == "incorrect" and not (others or swaps) else {}
+        sums = find_sums(claim, texts) if telling and label == "incorrect" and not (others or swaps) else {}
         computed = bool(sums) and all(write_digits(number) in sums for number in telling)
         if small or reworded or computed or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
