@@ -43,7 +43,7 @@ TESTED_ONLY = {"dodeca"}
 TOGETHER = ({"dodeca", "memnet"},)
 # Inverse strength of the regularization, and the probabilities between which a response is unjudged.
 C = 0.05
-INCORRECT, CORRECT = 0.35, 0.59
+INCORRECT, CORRECT = 0.36, 0.59
 LABELS = ("correct", "unjudged", "incorrect")
 # People's faithfulness, 1 to 4, from which a response of mtRAG's evaluation counts as grounded.
 FAITHFUL = 3.5

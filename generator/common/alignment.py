@@ -96,7 +96,12 @@ def _read(text: str) -> tuple[_Word, ...]:
     """Return the content words of a text, with an end around each part of a sentence; those in brackets are one."""
     idle, end = dialog_language().idle, _Word(_END, "", False)
     found, aside, inside = [end], [end], False
-    for spelt, key, _, is_number in read_tokens(text)[1]:
+    text, tokens = read_tokens(text)
+    title = text.find("\n")  # a line without a full stop
+    for spelt, key, start, is_number in tokens:
+        if -1 < title < start:
+            title = -1
+            found += [end] * (found[-1] is not end)
         words = aside if inside else found
         if spelt in "()":
             inside = spelt == "("

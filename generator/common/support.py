@@ -49,6 +49,7 @@ _TOO_SHORT = 5
 _SOME_LENGTH = 40
 _MOST_ADDENDS = 6  # of more numbers nearly any is a sum
 _MOST_STEMS = 100_000  # that are kept
+_PARTS_OF_HUNDRED = {"50", "25"}
 _AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
 _MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
@@ -205,16 +206,30 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
 def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
     """Return the numbers with units of a text that the sources have with other units alone: “75%” beside “75 minutes”.
 
-    A unit is a word or a sign of the language's list `same`, right before or behind digits.
+    A unit is a word or a sign of the language's list `same`, right before or behind digits. What sources have in words
+    alone may be another: “half” supports “50%”, not “50 minutes” or “50 guests”, and “noon” no “12 minutes”.
     """
-    found = [(number, unit, spelt) for number, unit, spelt in _read_units(text) if unit is not None and spelt]
+    found = [each for each in _read_units(text) if each[2] and (each[1] is not None or each[0] in _PARTS_OF_HUNDRED)]
     if not found:
         return ()
     units: dict[str, set[int | None]] = {}
     for source in sources:
         for number, unit, _ in _read_units(source):
             units.setdefault(number, set()).add(unit)
-    return tuple(s for number, unit, s in found if number in units and not units[number] & {unit, None})
+    places = _unit_places()
+    in_words = {
+        number
+        for number, _, _ in found
+        if number.isdecimal() and number in places and number not in units
+        if any(number in term_keys(source) for source in sources)
+    }
+    counts_nothing = {places.get(unit) for unit in ("%", "am", "pm")}
+    return tuple(
+        spelt
+        for number, unit, spelt in found
+        if (number in in_words and unit not in counts_nothing)
+        or (unit is not None and number in units and not units[number] & {unit, None})
+    )
 
 
 def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:

@@ -102,9 +102,10 @@ def strip_refusal(answer: str, sources: Sequence[str]) -> str:
 @cached_by_language(64)  # an answer's features ask for it again
 def _drop_unknown(answer: str) -> str:
     unknown, concession = (dialog_language().pattern(name, answer) for name in ("unknown_claim", "concession"))
-    parted = concession.sub(r"\1; ", answer) if concession else answer  # “While I have no details, the sauna is hot.”
-    claim = unknown.sub(" ", parted) if unknown else parted
-    return answer if claim == parted else claim
+    if not unknown or not unknown.search(answer):
+        return answer
+    # “While I don't have details about a pool, the sauna is hot.”
+    return unknown.sub(" ", concession.sub(r"\1; ", answer) if concession else answer)
 
 
 def _makes_up(answer: str, sources: Sequence[str]) -> bool:

@@ -40,6 +40,12 @@ def test_words_that_a_source_has_in_the_same_place_are_no_swap() -> None:
     assert not find_swaps("Tickets cost 9 pounds for adults.", [FERRY, other])
 
 
+def test_a_title_ends_what_stands_before_its_passage() -> None:
+    told = "An adult pays {} crowns for a day ticket at the off-peak rate. The rate is the fare before noon."
+    other = f"Corrin Pool\nIt has a door.\n\n{told.format(6)}"
+    assert not find_swaps("An adult pays 59 crowns for a day ticket.", [f"Yarrow Museum\n{told.format(59)}", other])
+
+
 def test_swaps_are_found_in_other_languages() -> None:
     language = load_language("es")
     with use_languages(Languages(language, language)):

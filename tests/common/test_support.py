@@ -225,6 +225,10 @@ def test_a_price_has_a_currency_for_its_unit_whatever_follows() -> None:
     assert find_other_units("The $29.90 monthly fee", ["It is $29.90."]) == ()
     assert find_other_units("The $29.90 monthly fee", ["It is 29.90 kg."]) == ("$29.90",)
     assert find_other_units("A discount of 20% 3 months on", ["20% in 3 months"]) == ()
+    assert find_other_units("It takes 50 minutes.", ["Children pay half."]) == ("50 minutes",)
+    assert find_other_units("It takes 12 minutes.", ["It leaves at noon."]) == ("12 minutes",)
+    assert find_other_units("50 guests came.", ["Half of the guests came."]) == ("50",)
+    assert find_other_units("Children pay 50% until 12 pm.", ["Children pay half until noon."]) == ()
 
 
 def test_a_number_with_a_unit_is_one() -> None:

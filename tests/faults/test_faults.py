@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.models import client
+from generator.models import client, connection
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, Fault, OpenAIServer, fill
 from tests.support.runs import Ended, Site, stage
@@ -225,7 +225,8 @@ def test_one_of_two_servers_is_gone_or_falls_silent(
     silent: bool, undisturbed: Site, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A silent one accepts calls and answers none."""
-    monkeypatch.setattr(client, "_PROBE_S", 0.3)
+    for module in (client, connection):
+        monkeypatch.setattr(module, "PROBE_S", 0.3)
 
     def responder(body: Body) -> str:
         if silent:
