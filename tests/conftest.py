@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra._internal.hydra import Hydra
 from hydra.core.global_hydra import GlobalHydra
 
 from generator.common import console
@@ -45,17 +44,6 @@ def _compose_once(group: str, name: str) -> dict[str, Any]:
 
 
 parts.compose_choice = settings.compose_choice = _compose_once
-
-
-# Hydra composes each command's configuration once more, only to read its mode, which experiments alone have.
-_get_mode = Hydra.get_mode
-
-
-def _get_mode_of_experiments(self: Hydra, config_name: str | None, overrides: list[str]) -> Any:
-    return _get_mode(self, config_name, overrides) if "experiment" in " ".join(overrides) else None
-
-
-Hydra.get_mode = _get_mode_of_experiments
 
 
 @pytest.fixture
