@@ -43,6 +43,9 @@ _LEAST_UNKNOWN, _LEAST_ASKED = 4, 0.25
 # Words of what isn't known beside something that is: nobody asked for it where the dialog has none of so many, by their
 # first letters (“drive”, “driver”). So do none of people's 45 partial answers (mtRAG, MTRAG-UN).
 _LEAST_UNASKED, _ALIKE = 3, 5
+# Names and numbers of a sentence that an answer leaves out, and stems that it has: none of people's 90 answers in mtRAG
+# and MTRAG-UN that give something and refuse something refuses what such a sentence tells.
+_LEAST_MORE = 2
 # Characters before “in the documents,” that only lead up to it.
 _OPENING = 40
 # How alike the letters of a question are to those of the same with two slips, at least.
@@ -81,6 +84,8 @@ def find_answer_fault(
         return "answers nothing: say what you don't know of the question"
     if told and dialog_language().spaced and (unasked := _find_unasked_refusal(answer, [question, *said_in(history)])):
         return f"says of something that nobody asked for that it isn't known: leave out “{unasked}”"
+    if told and (more := _find_told_refusal(answer, told, passages)):
+        return f"says that something isn't known that is told: answer from “{more}”"
     # Where an answer had several things to tell of, the one that was meant is told again.
     answered = [turn for turn in history if turn.answerability != "underspecified"]
     if _repeats(told, question, answered):
@@ -230,6 +235,22 @@ def _find_unasked_refusal(answer: str, said: Sequence[str]) -> str | None:
     known = {stem[:_ALIKE] for text in (*said, drop_refusals(answer)) for stem in content_of(text)}
     refusals = (clause for clause, what in list_refusals(answer) if len(read_terms(what)) >= _LEAST_UNASKED)
     return next((clause for clause in refusals if known.isdisjoint(stem[:_ALIKE] for stem in content_of(clause))), None)
+
+
+def _find_told_refusal(answer: str, told: str, passages: Sequence[Passage]) -> str | None:
+    """Return the sentence that an answer tells a part of, and that has the rest, which it says isn't known.
+
+    “The Salt Works had 40 visitors. I don't have information on other museums.” of “The museums had 214 visitors: 96 at
+    the Harbour Museum, 71 at the Lantern Gallery, …”
+    """
+    mine, said = term_keys(answer), content_of(told)
+    unknown = [content for _, what in list_refusals(answer) if (content := content_of(what))]
+    for text in (text for p in passages for text in told_in(p)) if unknown else ():
+        stems = content_of(text)
+        more = {term.key for term in read_terms(text) if term.kind != "word"} - mine
+        if len(more) >= _LEAST_MORE and len(said & stems) >= _LEAST_MORE and any(each <= stems for each in unknown):
+            return text
+    return None
 
 
 def _goes_round(answer: str, question: str) -> bool:

@@ -287,6 +287,20 @@ def test_what_nobody_asked_for_needs_no_refusal(answer: str, refused: bool) -> N
     assert (fault(answer) == "says of something that nobody asked for that it isn't known") is refused
 
 
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        ("The Salt Works received 40 classes. I don't have information on other museums.", True),
+        ("The Salt Works received 40 classes. I don't have information on the prices.", False),
+        ("The Harbour Museum received 96 of 214 classes, the Salt Works 40. I don't know about other museums.", False),
+    ],
+)
+def test_what_the_rest_of_the_sentence_tells_is_not_unknown(answer: str, refused: bool) -> None:
+    told = "The museums received 214 classes: 96 at the Harbour Museum, 40 at the Salt Works."
+    found = find_answer_fault(answer, "How many classes visited the museums?", (), [piece("museums", told)])
+    assert (found or "").startswith("says that something isn't known that is told") is refused
+
+
 def test_an_empty_answer_is_refused() -> None:
     assert fault("…") == "empty answer"
 
