@@ -56,6 +56,7 @@ class HttpClient:
             retried.
 
     Attributes:
+        server: the connection to it.
         missing: why it wasn't there at the start, if it is one of several.
     """
 
@@ -67,7 +68,7 @@ class HttpClient:
         self.model, self.max_tokens, self.context = endpoint.model, endpoint.max_tokens, endpoint.context
         self.billions = billions_named(self.model)
         self._endpoint = endpoint
-        self._server = Connection(session, api_base, key_env, endpoint._setting, endpoint.timeout_s)
+        self.server = Connection(session, api_base, key_env, endpoint._setting, endpoint.timeout_s)
         self._backoff, self._wait_notes = backoff(endpoint.retry_wait_s), WaitNotes(_why)
         self._limiter = Limiter(-(-endpoint.concurrency // share))
         self.admission = Admission(
@@ -146,12 +147,12 @@ class HttpClient:
     async def check(self) -> None:
         """Check the server before a run, and learn of its model and its prefix cache; errors as of `check_server`."""
         call = partial(self._post, self._trial(self.max_tokens))
-        listed = await check_server(self._server, self.model, self.context, call)
+        listed = await check_server(self.server, self.model, self.context, call)
         self.billions = listed.billions or self.billions
         self._bounds_texts &= listed.server not in _BOUND_SLOWLY
         if self.admission.measures:
             with suppress(*CONNECTION_ERRORS):
-                self.admission.set_capacity(capacity_of(await self._server.read_metrics()), self.context)
+                self.admission.set_capacity(capacity_of(await self.server.read_metrics()), self.context)
 
     async def _attempt(self, request: ChatRequest, call: FailingCall, age: int) -> ChatReply:
         begun, served = time.monotonic(), self._tally.served
@@ -217,10 +218,10 @@ class HttpClient:
         # The slot is released while a failed call waits.
         async with self._limiter.slot(age) as number:
             try:
-                content = await self._server.post(self._encode(request))
+                content = await self.server.post(self._encode(request))
             except lm15.LM15Error as error:
                 no_answer = getattr(error, "status", None) is None
-                if no_answer and not self._alone and not await self._server.is_up():
+                if no_answer and not self._alone and not await self.server.is_up():
                     raise ServerDown(self._describe_loss("is gone", error)) from error
                 if is_overload(error):
                     self._limiter.shrink(number)
@@ -229,10 +230,10 @@ class HttpClient:
         try:
             return read_completion(content, self.model)
         except BAD_ANSWER as error:
-            text = error_text(content, self._server.key_env)
+            text = error_text(content, self.server.key_env)
             page = content.lstrip().startswith(b"<")  # of a server that shows one at any address
-            hint = f"; {self._server.setting}.api_base usually ends in /v1" if page else ""
-            raise lm15.ServerError(f"{self._server.url} answered with no chat completion: {text}{hint}") from error
+            hint = f"; {self.server.setting}.api_base usually ends in /v1" if page else ""
+            raise lm15.ServerError(f"{self.server.url} answered with no chat completion: {text}{hint}") from error
 
     def _encode(self, request: ChatRequest) -> bytes:
         body = self._endpoint.encode(request)
@@ -250,11 +251,11 @@ class HttpClient:
             ServerGone: the server fails at the trivial call too, or takes no response format, which is not in it.
         """
         if isinstance(error, lm15.InvalidRequestError) and _FORMAT.search(error.message):
-            remedy = f"set {self._server.setting}.structured_outputs=false"
+            remedy = f"set {self.server.setting}.structured_outputs=false"
             raise ServerGone(f"the model server refuses structured output: {_why(error)}; {remedy}")
         if answers and isinstance(error, lm15.InvalidRequestError):
             return
-        if not await self._server.is_up():
+        if not await self.server.is_up():
             raise ServerGone(self._describe_loss("is gone", error)) from error
         # A refused call was not retried, so its trial may be the first call that meets a rate limit.
         retries = self._endpoint.retries if isinstance(error, lm15.InvalidRequestError) else 0
@@ -281,11 +282,11 @@ class HttpClient:
                 failure = error
             except lm15.LM15Error:  # such as a rate limit, which says nothing of schemas
                 return
-        remedy = f"its log may say why; {self._server.setting}.structured_outputs=false does without"
+        remedy = f"its log may say why; {self.server.setting}.structured_outputs=false does without"
         raise ServerGone(f"the model server fails at JSON schemas: {_why(failure)}; {remedy}") from failure
 
     def _describe_loss(self, how: str, error: lm15.LM15Error) -> str:
-        setting = self._server.setting
+        setting = self.server.setting
         if isinstance(error, lm15.InvalidRequestError):
             remedy = f"{setting}.fields renames or leaves out what it doesn't take (docs/serving.md)"
             return f"the model server refuses every call: {_why(error)}; {remedy}"

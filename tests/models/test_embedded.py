@@ -79,7 +79,7 @@ def test_it_stops_with_the_run_even_in_the_middle_of_a_reply() -> None:
 
     async def work(client: HttpClient) -> None:
         nonlocal address
-        address = client.api_base
+        address = client.server.api_base
         request = ChatRequest(
             model=client.model,
             messages=(Message(role="user", content="Tell a long story."),),
