@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cache
-from itertools import combinations_with_replacement
 from typing import NamedTuple, cast
 
 from generator.common.language import Language, cached_by_language, dialog_language, languages
@@ -27,8 +26,6 @@ from generator.common.numerals import find_numerals
 from generator.common.passages import find_tokens
 from generator.common.scripts import UNSPACED, words
 
-# What may be the unit of the number before it.
-_BEHIND = re.compile(r"[ -]?([^\W\d_]+[23]?|[^\w\s.,;:!?()])")
 _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 _UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
@@ -47,11 +44,7 @@ _CLOCK, _POINT_OR_COLON = re.compile(r"(?:[01]?\d|2[0-4])[.:][0-5]\d"), str.make
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
-_MOST_ADDENDS = 6  # of more numbers nearly any is a sum
 _MOST_STEMS = 100_000  # that are kept
-_PARTS_OF_HUNDRED = {"50", "25"}
-_AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
-_MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
 _FULL_STOP = frozenset(".!?。！？؟।:;…")
 _SENTENCE_END = frozenset(".!?。！？؟।:;…\"“”'‘’()[]*#•-–—\n")
@@ -81,7 +74,7 @@ class Term(NamedTuple):
 
 
 @cached_by_language(64)  # those of one answer
-def _read(text: str) -> tuple[str, list[tuple[str, int]], list[str], list[tuple[int, int, str, bool]]]:
+def parse_text(text: str) -> tuple[str, list[tuple[str, int]], list[str], list[tuple[int, int, str, bool]]]:
     """Return a text, plain; tokens with starts; these in lower case; numbers: start, end, digits, whether ordinal."""
     plain, half = write_plainly(text), dialog_language().pattern("and_half")
     tokens = [(match.group(), match.start()) for match in find_tokens(plain)]
@@ -107,7 +100,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
     language = dialog_language()
     stop, proper, spaced, capitals = language.idle, language.listed("proper"), language.spaced, language.capitals
     found: list[Term] = []
-    text, tokens, lows, numbered = _read(drop_item_numbers(text))
+    text, tokens, lows, numbered = parse_text(drop_item_numbers(text))
     codes = _find_codes(text)
     numbers = {at: Term(text[at:end], digits, "word" if rank else "number") for at, end, digits, rank in numbered}
     end, opens, before = 0, True, ""  # the end of the last number; whether a sentence begins here; the last word
@@ -139,7 +132,7 @@ def read_tokens(text: str) -> tuple[str, list[tuple[str, str, int, bool]]]:
 
     Of each its spelling, its key (empty for a mark), where it starts, and whether it is a number.
     """
-    text, words, lows, numbered = _read(text)
+    text, words, lows, numbered = parse_text(text)
     numbers = {start: (end, digits) for start, end, digits, _ in numbered}
     found, past = list[tuple[str, str, int, bool]](), 0
     for (word, start), stem in zip(words, stem_words(lows), strict=True):
@@ -163,7 +156,7 @@ def term_keys(text: str) -> frozenset[str]:
     Short forms are among them: the initials of a name (`NYC`), a decade's last digits (`the '70s`), and what a large
     number is in round figures (`8500000` for "8,537,673").
     """
-    language, (text, tokens, lows, numbered) = dialog_language(), _read(text)
+    language, (text, tokens, lows, numbered) = dialog_language(), parse_text(text)
     hour = language.pattern("hour")  # else a number counts something: “fifteen guests”
     # The 5 of 0.5 is no number by itself, nor is that of 5:30.
     parts = {at for start, end, *_ in numbered if WITH_POINT.fullmatch(text, start, end) for at in range(start, end)}
@@ -203,54 +196,6 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
     return Unsupported(*(tuple(term.text for term in missing.values() if term.kind == kind) for kind in kinds))
 
 
-def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
-    """Return the numbers with units of a text that the sources have with other units alone: “75%” beside “75 minutes”.
-
-    A unit is a word or a sign of the language's list `same`, right before or behind digits. What sources have in words
-    alone may be another: “half” supports “50%”, not “50 minutes” or “50 guests”, and “noon” no “12 minutes”.
-    """
-    found = [each for each in _read_units(text) if each[2] and (each[1] is not None or each[0] in _PARTS_OF_HUNDRED)]
-    if not found:
-        return ()
-    units: dict[str, set[int | None]] = {}
-    for source in sources:
-        for number, unit, _ in _read_units(source):
-            units.setdefault(number, set()).add(unit)
-    places = _unit_places()
-    in_words = {
-        number
-        for number, _, _ in found
-        if number.isdecimal() and number in places and number not in units
-        if any(number in term_keys(source) for source in sources)
-    }
-    counts_nothing = {places.get(unit) for unit in ("%", "am", "pm")}
-    return tuple(
-        spelt
-        for number, unit, spelt in found
-        if (number in in_words and unit not in counts_nothing)
-        or (unit is not None and number in units and not units[number] & {unit, None})
-    )
-
-
-def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
-    """Return the numbers with units of a text that may be computed, by their digits, as `23 euros = 5 + 9 + 9`.
-
-    They are the sum of two or three numbers that the sources have with that unit, or such a number for a year of months
-    or weeks, a week, or a month of weeks.
-    """
-    found = dict[str, str]()
-    for number, unit, spelt in _read_units(text):
-        told = {n for source in sources for n, of, _ in _read_units(source) if of == unit and _DECIMAL.fullmatch(n)}
-        if unit is None or number in told or not _DECIMAL.fullmatch(number) or len(told) > _MOST_ADDENDS:
-            continue
-        parts = [[*each] for size in (2, 3) for each in combinations_with_replacement(sorted(map(Decimal, told)), size)]
-        parts += [[amount] * times for amount in map(Decimal, told) for times in (4, 7, 12, 52)]
-        if added := next((each for each in parts if sum(each) == Decimal(number)), None):
-            times = f"{len(added)} x {added[0]}" if len(added) > 3 else " + ".join(map(str, added))
-            found[number] = f"{spelt} = {times}"
-    return found
-
-
 @cached_by_language(64)
 def _same_by_word() -> dict[str, frozenset[str]]:
     """Return the keys of what says the same as each word of `same`."""
@@ -259,70 +204,6 @@ def _same_by_word() -> dict[str, frozenset[str]]:
         keys = frozenset(stem_words([each.casefold() for each in group]))
         found.update({word: found.get(word, frozenset()) | keys for word in group})
     return found
-
-
-@cached_by_language(64)
-def _unit_places() -> dict[str, int]:
-    return {word.casefold(): place for place, group in enumerate(dialog_language().same) for word in group}
-
-
-@cached_by_language(8192)
-def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
-    """Return the numbers of a text, the place of each one's unit in `same`, or None, and both as they are spelt."""
-    places, (text, _, _, numbers) = _unit_places(), _read(text)
-    found = list[tuple[str, int | None, str]]()
-    for start, end, digits, ordinal in numbers:
-        if ordinal or text[start:end].casefold() in dialog_language().idle:
-            continue
-        behind, before = _BEHIND.match(text, end), text[max(0, start - 2) : start].strip()
-        sign = before[-1:]
-        unit = places.get(sign) if not sign.isalnum() and sign not in "%°" else None
-        if unit is not None:  # “$12 monthly”
-            start = text.rindex(sign, 0, start)
-        elif behind and (unit := places.get(behind[1].casefold())) is not None:
-            end = behind.end()
-        if unit is not None and unit == places.get("°") and (minus := _MINUS.search(text, 0, start)):
-            start, unit = minus.start(), -1
-        found.append((digits, unit, text[start:end]))
-        if ":" in digits and unit is None:  # “17:30” isn't “5:30 am”
-            found += ((time, places.get("pm"), "") for time in other_times(digits, "") if time != digits)
-    return tuple(found)
-
-
-def convert_units(text: str, sources: Sequence[str]) -> str:
-    """Return a text with its measures as the sources have them, if these have the same: “14 days” for “two weeks”."""
-    measures = [(reading, measure) for reading in _read_amounts(text) if (measure := _measure(reading))]
-    if not measures:
-        return text
-    readings = [reading for source in sources for reading in _read_amounts(source)]
-    told, pairs = {_measure(each): each[2] for each in readings if each[2]}, {each[:2] for each in readings}
-    for (number, unit, spelt), measure in measures:
-        if measure in told and (number, unit) not in pairs:
-            text = write_plainly(text).replace(spelt, told[measure], 1)
-    return text
-
-
-@cached_by_language(8192)
-def _read_amounts(text: str) -> tuple[tuple[str, int | None, str], ...]:
-    """Return the numbers of a text with their units, and the units of which there are one, a half or a quarter."""
-    amount, places = dialog_language().pattern("amount", text), _unit_places()
-    found = amount.finditer(text) if amount else ()
-    return *_read_units(text), *(
-        (_AMOUNTS[str(each.lastgroup)], places.get(each[each.lastgroup or 0].casefold()), each[0]) for each in found
-    )
-
-
-def _measure(reading: tuple[str, int | None, str]) -> tuple[int, Decimal] | None:
-    """Return what a number with a unit measures: the place of its kind in `measures`, and how much in the smallest."""
-    number, unit, spelt = reading
-    kind = _scales().get(unit) if spelt and _DECIMAL.fullmatch(number) else None
-    return kind and (kind[0], kind[1] * Decimal(number))
-
-
-@cached_by_language(64)
-def _scales() -> dict[int | None, tuple[int, Decimal]]:
-    places, kinds = _unit_places(), enumerate(dialog_language().measures)
-    return {places[of]: (kind, Decimal(size)) for kind, sizes in kinds for of, size in sizes.items() if of in places}
 
 
 def shares_nothing(text: str, sources: Sequence[str], least: int = 1) -> bool:

@@ -9,7 +9,8 @@ import dspy
 
 from generator.common.refusals import drop_refusals
 from generator.common.shingles import content_stems
-from generator.common.support import convert_units, read_terms, term_keys
+from generator.common.support import read_terms, term_keys
+from generator.common.units import convert_units
 from generator.dialogs.columns import NEEDS_DOCUMENTS
 from generator.prompts.calls import call
 from generator.prompts.sections import Conversation

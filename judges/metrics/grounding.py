@@ -22,14 +22,12 @@ from generator.common.refusals import drop_closings, drop_referrals, drop_refusa
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
 from generator.common.support import (
     Unsupported,
-    convert_units,
-    find_other_units,
-    find_sums,
     find_unsupported,
     read_terms,
     stem_words,
     term_keys,
 )
+from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests
 from generator.dialogs.checks.evidence import COUNTS, drop_counts, find_uncovered, is_telling, may_reword
 from generator.schema import Passage, Record, Turn, Verdict

@@ -16,7 +16,8 @@ from generator.common.numerals import may_be_spelt_out
 from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
-from generator.common.support import Term, convert_units, find_other_units, find_sums, read_terms, term_keys
+from generator.common.support import Term, read_terms, term_keys
+from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
 

@@ -1,0 +1,39 @@
+"""Numbers with units: the same measure in others, and other units for the same number."""
+
+import pytest
+
+from generator.common.language import Languages, load_language, use_languages
+from generator.common.support import find_unsupported
+from generator.common.units import convert_units, find_other_units
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "source", "same"),
+    [
+        ("en", "Pay within two weeks.", "You have 14 days.", True),
+        ("en", "The two-year warranty", "24 months", True),
+        ("en", "1,500 m", "1.5 km", True),
+        ("en", "120 euros", "2 hours", False),
+        ("en", "120 seconds", "120 minutes", False),
+        ("de", "Das dauert zwei Wochen.", "14 Tage", True),
+        ("fr", "deux ans", "24 mois", True),
+        ("es", "dos horas", "120 minutos", True),
+    ],
+)
+def test_a_measure_may_be_given_in_another_unit(code: str, said: str, source: str, same: bool) -> None:
+    with use_languages(Languages(load_language(code), load_language(code))):
+        assert (convert_units(said, [source]) != said) == same
+        assert bool(find_unsupported(convert_units(said, [source]), [source]).numbers) == (said == "120 euros")
+
+
+def test_a_price_has_a_currency_for_its_unit_whatever_follows() -> None:
+    assert find_other_units("The $29.90 monthly fee", ["It is $29.90."]) == ()
+    assert find_other_units("The $29.90 monthly fee", ["It is 29.90 kg."]) == ("$29.90",)
+    assert find_other_units("A discount of 20% 3 months on", ["20% in 3 months"]) == ()
+
+
+def test_what_sources_say_in_words_alone_may_be_another_unit() -> None:
+    assert find_other_units("It takes 50 minutes.", ["Children pay half."]) == ("50 minutes",)
+    assert find_other_units("It takes 12 minutes.", ["It leaves at noon."]) == ("12 minutes",)
+    assert find_other_units("50 guests came.", ["Half of the guests came."]) == ("50",)
+    assert find_other_units("Children pay 50% until 12 pm.", ["Children pay half until noon."]) == ()
