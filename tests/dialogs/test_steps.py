@@ -226,6 +226,10 @@ BAD_ANSWERS: dict[str, tuple[dict[str, object], str]] = {
         {"answer": "I don't have information on your last attempt."},
         f"{LIKE_THE_PROMPT}: write “you” and “I”",
     ),
+    "a refusal turned round": (
+        {"answer": "You don't have information on the tram."},
+        f"{LIKE_THE_PROMPT}: write “you” and “I”",
+    ),
     "nothing": ({"answer": "Sure, here is the answer."}, "answers nothing"),
     "a question back": (
         {"answer": "Understood. Which tram do you have in mind?"},

@@ -60,8 +60,12 @@ _PROMPT_WORDS = re.compile(
     r"user (?:asked?|meant?|said|want(?:ed)?|think|believe))\b"
 )
 # “To write a different one, you should say: …”, “I don't have information on your last attempt.”, “I am an ordinary
-# person who …”
-_RETORT = re.compile(r"\bwrite a different one\b|\byour last attempt\b|\ban ordinary person\b", re.IGNORECASE)
+# person who …”, “You don't have information on …”, which a prompt tells the Agent to say of itself
+_RETORT = re.compile(
+    r"\bwrite a different one\b|\byour last attempt\b|\ban ordinary person\b"
+    r"|^you (?:do not|don[’']t) have information on\b",
+    re.IGNORECASE,
+)
 
 _LABEL = re.compile(
     r"\W*(?:(?:user|agent|assistant|question|answer|response|[qa]|the kind of question)[\"*]* ?[:>]|"
