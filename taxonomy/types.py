@@ -104,7 +104,7 @@ class Facet(Record):
 
 
 class Dimensions(Record):
-    """What can be planned of a question beside its type.
+    """Hold what can be planned of a question beside its type.
 
     Attributes:
         multi_turn: how a later turn goes on from the one before.

@@ -36,7 +36,7 @@ class _Word(NamedTuple):
 
 
 class _Slot(NamedTuple):
-    """What a text has between equal words, what the source has there, and where that is.
+    """Hold what a text has between equal words, what the source has there, and where that is.
 
     Attributes:
         context, words: how many words and ends are equal, and how many words alone.
