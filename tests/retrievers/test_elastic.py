@@ -347,6 +347,7 @@ CASES = {
     "nobody listens": Case(
         ("Connection refused", "retriever.hosts"), arguments=("retriever.hosts=http://127.0.0.1:9",)
     ),
+    "no host": Case(("retriever.hosts=http://", "must include"), arguments=("retriever.hosts=http://",)),
     "another product": Case(NOT_OURS, {"product": False}),
     "a web page": Case(NOT_OURS, faults=(("/_mapping", fake.plain("<html>Hi")),)),
     "another JSON API": Case(NOT_OURS, faults=(("/mine", fake.plain("{}", 404, "application/json")),)),
@@ -525,7 +526,7 @@ def test_too_many_passages_are_reported(server: ElasticsearchServer, tmp_path: P
         opened(lib, server)
 
 
-@pytest.mark.parametrize("change", [{"hosts": ["http://"]}, {"weights": [1]}, {"parts": ["bm25", "bm25"]}], ids=str)
+@pytest.mark.parametrize("change", [{"weights": [1]}, {"parts": ["bm25", "bm25"]}], ids=str)
 def test_bad_settings_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match=next(iter(change))):
         ElasticsearchSettings(**SETTINGS | change)

@@ -1,6 +1,5 @@
 """The connection to an Elasticsearch server: how it is reached, what is retried, and what its errors mean to a user."""
 
-import base64
 import logging
 import os
 import re
@@ -11,9 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
-from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import Field
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_any, stop_when_event_set
 from tenacity.nap import sleep_using_event
 
@@ -77,11 +75,6 @@ class Access(Connection):
         "minutes for a chunk.",
     )
 
-    @field_validator("hosts")
-    @classmethod
-    def _add_ports(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(_with_port, value))
-
     @property
     def where(self) -> str:
         """The addresses, to show to the user."""
@@ -112,6 +105,7 @@ class Server:
     def __init__(self, access: Access) -> None:
         try:
             import elasticsearch
+            from elastic_transport.client_utils import basic_auth_to_header, url_to_node_config
         except ImportError as error:
             raise RetrieverError(
                 f"retriever=elasticsearch: the package elasticsearch is missing ({error}); install the extra "
@@ -140,16 +134,17 @@ class Server:
                     f"retriever.user={access.user}: no password; set the environment variable {access.password_env}"
                 )
             # The client's own `basic_auth` takes ASCII only.
-            pair = f"{access.user}:{password}".encode(errors="surrogateescape")
-            options["headers"] = {"authorization": f"Basic {base64.b64encode(pair).decode()}"}
+            options["headers"] = {"authorization": basic_auth_to_header((access.user, password))}
             self._credentials = f"the user {access.user} and the password in {access.password_env}"
         elif key := read_key(access.api_key_env):
             options["api_key"] = key
             self._credentials = f"the API key in {access.api_key_env}"
+        try:
+            nodes = [url_to_node_config(host, use_default_ports_for_scheme=True) for host in access.hosts]
+        except ValueError as error:
+            raise RetrieverError(f"retriever.hosts={access.where}: {error}") from error
         # Retries are ours, since the client of version 8 makes no pauses between them.
-        self.client = elasticsearch.Elasticsearch(
-            list(access.hosts), max_retries=0, request_timeout=access.timeout_s, **options
-        )
+        self.client = elasticsearch.Elasticsearch(nodes, max_retries=0, request_timeout=access.timeout_s, **options)
         self._given_up = threading.Event()
         self._reached = False
         self._building = self.client.options(request_timeout=access.build_timeout_s)
@@ -283,15 +278,6 @@ def body(response: Any) -> dict[str, Any]:
 def missing_shards() -> Refusal:
     """Return what to raise for a reply that lacks what some shards hold; it may pass."""
     return Refusal(503, {"type": "partial_result", "reason": "some shards of the index did not answer"})
-
-
-def _with_port(host: str) -> str:
-    """Return an address with its port, which the client requires."""
-    parts = urlsplit(host.rstrip("/"))
-    if not parts.hostname:
-        raise ValueError("must be an address such as http://127.0.0.1:9200")
-    port = "" if parts.port else f":{443 if parts.scheme == 'https' else 80}"
-    return f"{parts.scheme}://{parts.netloc.rstrip(':')}{port}{parts.path}"
 
 
 def _reasons(error: dict[str, Any]) -> Iterator[str]:
