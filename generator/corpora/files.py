@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import IO, Annotated, Any, AnyStr, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 from zipfile import ZipFile
 
@@ -36,8 +36,6 @@ _NAMES = {
     "gbk": f"[{_MARKS}\u4e00-\u9fff]+",
 }
 _NO_ARCHIVE = "can't be read as a zip archive"
-# Of a line, such as a record of JSON lines: a few kilobytes of gzip can unpack to more than memory holds.
-MAX_LINE_BYTES = 256 << 20
 _BUFFER_BYTES = 1 << 15
 _GZIP_MAGIC = b"\x1f\x8b"
 _PACKED = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
@@ -186,20 +184,6 @@ def open_file(file: File, *, unpack: bool = True) -> Iterator["io.BufferedReader
         if packed := next((name for magic, name in _PACKED.items() if begin.startswith(magic)), None):
             raise OSError(f"is packed by {packed}; unpack it, or pack it by gzip")
         yield stream
-
-
-def read_lines(stream: IO[AnyStr]) -> Iterator[AnyStr]:
-    """Yield the lines of a stream.
-
-    Raises:
-        OSError: it can't be read, or a line is longer than 256 MiB.
-    """
-    number = 1
-    while line := stream.readline(MAX_LINE_BYTES + 1):
-        if len(line) > MAX_LINE_BYTES:
-            raise OSError(f"line {number} is longer than {MAX_LINE_BYTES >> 20} MiB; split it or remove the file")
-        yield line
-        number += 1
 
 
 class _Reader(io.RawIOBase):

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from generator.corpora.files import File, open_file, read_lines
+from generator.corpora.files import File, open_file
 from generator.errors import CorpusError, describe
 from generator.schema import SkippedRecord
 
@@ -38,7 +38,7 @@ def read_numbered_lines(file: File) -> Iterator[tuple[str, bytes]]:
     number = 0
     try:
         with open_file(file) as stream:
-            for number, line in enumerate(read_lines(stream), start=1):
+            for number, line in enumerate(stream, start=1):
                 if line.strip():
                     yield f"{file.where}:{number}", line
     except OSError as error:

@@ -280,13 +280,6 @@ def test_a_damaged_file_is_an_error_that_says_how_far_it_goes(tmp_path: Path, da
     assert int(told.partition("can't be read after line ")[2].partition(":")[0]) > 1000
 
 
-def test_what_unpacks_to_an_endless_line_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_LINE_BYTES", 1 << 20)
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"id": "a", "text": "' + b"0" * (8 << 20) + b'"}\n'))
-    assert "a.jsonl.gz: can't be read: line 1 is longer than 1 MiB" in message(lambda: read("jsonl", path=str(path)))
-
-
 # Paths
 
 

@@ -54,8 +54,7 @@ def test_finding_the_passages_of_a_document_copies_no_row_of_the_others(tmp_path
         tracemalloc.stop()
 
 
-def test_a_copy_of_a_book_is_found_without_holding_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.corpora.library._AT_ONCE", 1 << 14)
+def test_a_copy_of_a_book_is_found_without_holding_its_words(tmp_path: Path) -> None:
     text = "a few words " * 40_000
     tracemalloc.start()
     try:
