@@ -70,7 +70,11 @@ def read_json_list(file: File, key: str, format_name: str) -> Iterator[tuple[str
     Raises:
         CorpusError: it isn't JSON, can't be read to its end, or has no such list.
     """
-    content = read_json(file)
+    return list_records(file, read_json(file), key, format_name)
+
+
+def list_records(file: File, content: Any, key: str, format_name: str) -> Iterator[tuple[str, Any]]:
+    """Yield place and content of each member, as `read_json_list`, of a list in what a JSON file holds."""
     records = (content.get(key) if isinstance(content, dict) else None) if key else content
     if not isinstance(records, list) or not records:
         missing = f"list `{key}` of records" if key else "list of records"

@@ -26,7 +26,6 @@ from generator.corpora.base import ChunkedDocument, LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
 from generator.schema import Document, Evidence, Passage
 
-
 _NO_SPACES = dict.fromkeys(code for code in range(0x3001) if chr(code).isspace())
 
 

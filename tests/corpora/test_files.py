@@ -12,7 +12,6 @@ import fsspec
 import pytest
 from pydantic import ValidationError
 
-from generator.corpora import files
 from generator.schema import Document, SkippedRecord
 from tests.support.corpora import Quiet, broken, corpus, good, message, read, served, write_lines
 

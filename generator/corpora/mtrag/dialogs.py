@@ -2,17 +2,16 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import count, takewhile
 from typing import Any, NamedTuple
 
 from generator.common.sanitize import drop_thoughts
 from generator.corpora.files import File
 from generator.corpora.human import HUMAN, human_dialog, human_turn
-from generator.corpora.json_records import read_json, read_json_lines, validate_record
+from generator.corpora.json_records import list_records, read_json, read_json_lines, validate_record
 from generator.corpora.mtrag import forms
 from generator.corpora.mtrag.names import NO_LABEL, SPEAKER, domain_of, format_turn_id, from_published_label
-from generator.errors import CorpusError
 from generator.schema import UNLABELLED, Dialog, Evidence, Hit, Passage, SkippedRecord, Turn
 
 
@@ -173,7 +172,7 @@ def read_responses(file: File, corpus: str) -> Iterator[Dialog | SkippedRecord]:
             for number, prediction in enumerate(task.predictions, start=1):
                 model = file_model if len(task.predictions) == 1 else f"{file_model}-{number}"
                 yield _response(where, corpus, task, prediction.model_id or model, prediction.text)
-    for where, item in _members(file, content, "evaluations") if content is not None else ():
+    for where, item in list_records(file, content, "evaluations", "mtRAG") if content is not None else ():
         record = validate_record(forms.Evaluation, where, item)
         if isinstance(record, SkippedRecord):
             yield record
@@ -224,16 +223,6 @@ def _read_content(file: File) -> Any:
     return None if file.name.lower().endswith((".jsonl", ".jsonl.gz")) else read_json(file)
 
 
-def _members(file: File, content: Any, key: str) -> Iterator[tuple[str, Any]]:
-    members = content.get(key) if isinstance(content, Mapping) else None
-    if not isinstance(members, list):
-        raise CorpusError(
-            f"{file.where}: has no list `{key}`, so it isn't mtRAG's own format; "
-            "give the publisher's files and no others"
-        )
-    yield from ((f"{file.where}: {key}[{number}]", member) for number, member in enumerate(members))
-
-
 def _read_tasks(file: File, content: Any) -> Iterator[tuple[str, Any]]:
     """Yield the tasks of a file with their places: its lines, or those of its JSON `content`, where the texts of the
     contexts stand apart.
@@ -241,10 +230,9 @@ def _read_tasks(file: File, content: Any) -> Iterator[tuple[str, Any]]:
     if content is None:
         yield from read_json_lines(file)
         return
-    texts = {
-        item.get("document_id"): item for _, item in _members(file, content, "documents") if isinstance(item, dict)
-    }
-    for where, task in _members(file, content, "tasks"):
+    documents = list_records(file, content, "documents", "mtRAG")
+    texts = {item.get("document_id"): item for _, item in documents if isinstance(item, dict)}
+    for where, task in list_records(file, content, "tasks", "mtRAG"):
         if isinstance(task, dict) and isinstance(task.get("contexts"), list):
             task["contexts"] = [
                 texts.get(context.get("document_id"), {}) | context if isinstance(context, dict) else context
