@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from generator.common.minhash import Banding, Index
 from generator.common.scripts import words
-from generator.dialogs.dedup import DedupSettings
-from generator.output.stats.repetition import RepeatCounter
+from generator.common.shingles import question_shingles
+from generator.dialogs.dedup import DedupSettings, Repetition
 from generator.schema import Dialog, Record
 
 LENGTHS = (1, 2, 3)
@@ -39,7 +40,9 @@ class VarietyTally:
     def __init__(self, near_duplicates: DedupSettings) -> None:
         self._queries = [_Ngrams(n) for n in LENGTHS]
         self._responses = [_Ngrams(n) for n in LENGTHS]
-        self._asked = RepeatCounter(near_duplicates)
+        threshold = near_duplicates.threshold
+        self._repetition, self._asked = Repetition(threshold), Index(question_shingles, threshold, Banding(threshold))
+        self._questions = self._repeated_in_dialog = self._repeated = 0
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog. N-grams don't span queries or responses."""
@@ -48,16 +51,23 @@ class VarietyTally:
                 tokens = words(text)
                 for counter in ngrams:
                     counter.add(tokens)
-        self._asked.add([turn.meant for turn in dialog.turns])
+        questions = [turn.meant for turn in dialog.turns]
+        for place, question in enumerate(questions):
+            inside = self._repetition.find(question, questions[:place]) is not None
+            match = self._asked.nearest(question)
+            self._repeated_in_dialog += inside
+            self._repeated += inside or match is not None
+            if match is None or not match.exact:
+                self._asked.add(question, "")
+        self._questions += len(questions)
 
     def variety(self) -> Variety:
         """Return the shares so far."""
-        questions = self._asked.questions
         return Variety(
             queries=tuple(ngrams.distinct() for ngrams in self._queries),
             responses=tuple(ngrams.distinct() for ngrams in self._responses),
-            repeated_in_dialog=self._asked.repeated_in_dialog / questions if questions else None,
-            repeated=self._asked.count_repeated() / questions if questions else None,
+            repeated_in_dialog=self._repeated_in_dialog / self._questions if self._questions else None,
+            repeated=self._repeated / self._questions if self._questions else None,
         )
 
 

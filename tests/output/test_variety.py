@@ -5,7 +5,8 @@ import random
 from generator.config.choices import compose_choice
 from generator.config.parts import build
 from generator.dialogs.dedup import Repetition
-from generator.output.stats.repetition import RepeatCounter
+from generator.output.stats.variety import VarietyTally
+from tests.support.records import make_dialog, make_turn
 
 
 def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() -> None:
@@ -19,11 +20,12 @@ def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() 
             words[rng.randrange(len(words))] = rng.choice(vocabulary)
         questions.append(" ".join(words))
     dialogs = [questions[first : first + 10] for first in range(0, 500, 10)]
-    counter, repetition = RepeatCounter(build("dedup", compose_choice("dedup", "minhash"))), Repetition(0.8)
+    tally, repetition = VarietyTally(build("dedup", compose_choice("dedup", "minhash"))), Repetition(0.8)
     for dialog in dialogs:
-        counter.add(dialog)
+        tally.add(make_dialog(*(make_turn(number, query=query) for number, query in enumerate(dialog, start=1))))
+    found = tally.variety()
     everywhere = sum(repetition.find(q, questions[:n]) is not None for n, q in enumerate(questions))
     inside = sum(repetition.find(q, dialog[:n]) is not None for dialog in dialogs for n, q in enumerate(dialog))
     assert 0 < inside < everywhere < 499
-    assert (counter.questions, counter.repeated_in_dialog) == (500, inside)
-    assert 0.98 * everywhere <= counter.count_repeated() <= everywhere
+    assert found.repeated_in_dialog == inside / 500
+    assert found.repeated is not None and 0.98 * everywhere / 500 <= found.repeated <= everywhere / 500
