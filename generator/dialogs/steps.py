@@ -4,7 +4,7 @@ A step whose result isn't worth keeping raises `Rejected`. The modules hold neit
 come with the call (`generator.prompts.calls`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Annotated, Any, NamedTuple
@@ -159,6 +159,26 @@ class Asked(NamedTuple):
         )
 
 
+async def call_until_sound(
+    predict: dspy.Predict, stage: str, turn: int, find: Callable[[str], str | None], **inputs: object
+) -> tuple[str, dspy.Prediction]:
+    """Return what is said in the first of three replies in which `find` finds no fault, on one line, and the reply.
+
+    Raises:
+        Rejected: all have one.
+    """
+
+    async def draw(attempt: Attempt) -> tuple[str, dspy.Prediction]:
+        reply = await call(predict, stage, attempt.profile, turn, rejected=attempt.rejected, **inputs)
+        text = on_one_line(reply.answer if stage == "answer" else reply.question)
+        check_language(text)
+        if fault := find(text):
+            raise Refused(stage, fault, text)
+        return text, reply
+
+    return await draw_best(1, stage, turn, draw)
+
+
 class Chat(dspy.Module):
     """A turn that asks for nothing: thanks, surprise, goodbye (Katsis et al. 2025, table 11: conversational)."""
 
@@ -175,17 +195,11 @@ class Chat(dspy.Module):
         """
         dialog, number = Conversation(turns=tuple(history)), len(history) + 1
 
-        async def draw(attempt: Attempt) -> str:
-            inputs = {"dialog": dialog, "rejected": attempt.rejected}
-            said = await call(self.remark, "ask", attempt.profile, number, **inputs)
-            remark = on_one_line(said.question)
-            check_language(remark)
-            if not has_words(remark) or has_question_mark(remark):
-                raise Refused("ask", "asks something, or says nothing", remark)
-            return remark
+        def find(remark: str) -> str | None:
+            return "asks something, or says nothing" if not has_words(remark) or has_question_mark(remark) else None
 
         with asker.speaking():
-            remark = await draw_best(1, "ask", number, draw)
+            remark, _ = await call_until_sound(self.remark, "ask", number, find, dialog=dialog)
         asked = Asked(asker.type_out(remark, number), remark)
         with answering(asked.query):
             reply = await call(self.courtesy, "answer", "greedy", number, dialog=dialog, question=asked.query)

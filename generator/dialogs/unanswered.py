@@ -4,12 +4,9 @@ from collections.abc import Sequence
 
 import dspy
 
-from generator.dialogs.candidates import Attempt, Refused, draw_best
 from generator.dialogs.checks.answers import find_voice_fault
 from generator.dialogs.checks.requests import find_reply_fault
-from generator.dialogs.language_checks import check_language
-from generator.dialogs.steps import Asked
-from generator.prompts.calls import call
+from generator.dialogs.steps import Asked, call_until_sound
 from generator.prompts.sections import Conversation, Documents
 from generator.prompts.signatures import REJECTED, AboutQuestion, quote_unknown
 from generator.schema import Passage, Turn
@@ -51,25 +48,19 @@ class Unanswered(dspy.Module):
         manner = question_type.reply
         documents, number = Documents(passages=tuple(passages)), len(history) + 1
 
-        async def draw(attempt: Attempt) -> dspy.Prediction:
-            prediction = await call(
-                self.predict,
-                "answer",
-                attempt.profile,
-                number,
-                documents=documents,
-                dialog=Conversation(turns=tuple(history)),
-                question=asked.query,
-                rejected=attempt.rejected,
-                manner="\n".join(f"- {quote_unknown(step)}" for step in manner.steps),
-            )
-            check_language(prediction.answer)
-            fault = find_reply_fault(prediction.answer, passages, manner.checks)
-            if fault := fault or find_voice_fault(prediction.answer, passages):
-                raise Refused("answer", fault, prediction.answer)
-            return prediction
+        def find(answer: str) -> str | None:
+            return find_reply_fault(answer, passages, manner.checks) or find_voice_fault(answer, passages)
 
-        prediction = await draw_best(1, "answer", number, draw)
+        _, prediction = await call_until_sound(
+            self.predict,
+            "answer",
+            number,
+            find,
+            documents=documents,
+            dialog=Conversation(turns=tuple(history)),
+            question=asked.query,
+            manner="\n".join(f"- {quote_unknown(step)}" for step in manner.steps),
+        )
         return asked.make_turn(
             question_type,
             number,

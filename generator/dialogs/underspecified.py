@@ -7,8 +7,7 @@ and what counts as asking back is `find_request`'s to say.
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 import dspy
 
@@ -42,10 +41,11 @@ from generator.dialogs.readings import (
     share,
     spell,
 )
-from generator.dialogs.steps import Asked, answering
+from generator.dialogs.steps import Asked, answering, call_until_sound
 from generator.errors import Rejected
 from generator.prompts.calls import call
 from generator.prompts.message_text import on_one_line
+from generator.prompts.sections import Documents
 from generator.prompts.signatures import REJECTED, AboutQuestion, InDialog
 from generator.schema import Hit, Passage, Retriever, Turn
 from taxonomy import Form, FormCheck
@@ -128,9 +128,10 @@ class Underspecified(dspy.Module):
         def find(answer: str) -> str | None:
             return find_voice_fault(answer, passages) or _find_form_fault(answer, form, readings)
 
-        asked = {"question": typed, "readings": _list(readings), "form": form.prompt()}
+        inputs = {"documents": Documents(passages=passages), "dialog": task.dialog, "question": typed}
+        inputs |= {"readings": _list(readings), "form": form.prompt()}
         with answering(typed):
-            answer = await self._until_accepted(self.reply, "answer", replace(task, passages=passages), find, **asked)
+            answer, _ = await call_until_sound(self.reply, "answer", task.number, find, **inputs)
         turn = Asked(typed, question, question, hits).make_turn(
             task.question_type,
             task.number,
@@ -166,7 +167,9 @@ class Underspecified(dspy.Module):
                 return TELLS
             return f"names another one too: {spell(stems & others, message)}" if stems & others else None
 
-        return await self._until_accepted(self.resolution, "ask", task, find, meant=readings[meant].text)
+        inputs = {"documents": task.documents, "dialog": task.dialog, "meant": readings[meant].text}
+        message, _ = await call_until_sound(self.resolution, "ask", task.number, find, **inputs)
+        return message
 
     async def _search_readings(self, task: TurnTask) -> tuple[list[Reading], list[Reading]]:
         """Return readings near what a first question is to touch on, or near the last answer; and what is told of the
@@ -240,22 +243,6 @@ class Underspecified(dspy.Module):
             return question, hits, new, found
 
         return await draw_best(1, "ask", task.number, draw)
-
-    async def _until_accepted(
-        self, predict: dspy.Predict, stage: str, task: TurnTask, find: Callable[[str], str | None], **more: object
-    ) -> str:
-        """Return the first of three texts in which `find` finds no fault; raise `Rejected` if all have one."""
-
-        async def draw(attempt: Attempt) -> str:
-            inputs = {"documents": task.documents, "dialog": task.dialog, "rejected": attempt.rejected}
-            prediction = await call(predict, stage, attempt.profile, task.number, **inputs, **more)
-            text = on_one_line(prediction.answer if stage == "answer" else prediction.question)
-            check_language(text)
-            if (fault := find(text)) is not None:
-                raise Refused(stage, fault, text)
-            return text
-
-        return await draw_best(1, stage, task.number, draw)
 
 
 def _list(readings: Sequence[Reading]) -> str:
