@@ -52,7 +52,6 @@ def report(settings: ReportSettings) -> None:
     """
     from pathlib import Path
 
-    from generator.config.settings import near_duplicates
     from generator.dialogs.marks import read_marks
     from generator.output.html.page import write_report
     from generator.output.stats.comparison import distinct_names
@@ -64,7 +63,7 @@ def report(settings: ReportSettings) -> None:
     folder = Path(settings.paths[0]) if len(sets) == 1 and Path(settings.paths[0]).is_dir() else Path()
     output = settings.output or folder / "report.html"
     marks = read_marks(settings.marks) if settings.marks else None
-    write_report(output, sets, read_criteria(settings.criteria), near_duplicates(), marks)
+    write_report(output, sets, read_criteria(settings.criteria), marks)
     print(f"report: {output}", flush=True)
 
 

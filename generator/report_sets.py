@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from generator.common.console import note
 from generator.common.language import languages
-from generator.config.settings import near_duplicates
 from generator.corpora.files import local_file
 from generator.corpora.json_records import read_numbered_lines, skipped
 from generator.output.html.page import write_report
@@ -26,7 +25,7 @@ def write_run_report(folder: Path) -> None:
     Raises:
         RunError: it can't be written; the old one is still there.
     """
-    write_report(folder / "report.html", [report_set(str(folder), writing=True)], read_criteria(), near_duplicates())
+    write_report(folder / "report.html", [report_set(str(folder), writing=True)], read_criteria())
 
 
 def report_set(

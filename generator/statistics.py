@@ -54,7 +54,6 @@ def compare(settings: StatisticsSettings) -> None:
         CorpusError, RunError: a set can't be read.
     """
     from generator.common.language import use_languages
-    from generator.config.settings import near_duplicates
     from generator.output.stats.comparison import comparison, count, distinct_names
     from generator.output.tables import write_table
     from generator.sets import dialog_set
@@ -64,7 +63,7 @@ def compare(settings: StatisticsSettings) -> None:
     for name, dialogs in zip(distinct_names(settings.paths), sets, strict=True):
         read = dialogs.dialogs(settings.dialogs)
         with use_languages(dialogs.languages()):
-            columns.append(count(name, read, near_duplicates(), dialogs.targets, dialogs.dialogs_wanted))
+            columns.append(count(name, read, dialogs.targets, dialogs.dialogs_wanted))
     write_table(settings.output, settings.format, partial(comparison, columns))
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.config.settings import near_duplicates
 from generator.output.stats.comparison import comparison, comparison_lines, count
 from generator.output.stats.statistics import Tally
 from generator.report import COMMAND as REPORT
@@ -254,7 +253,7 @@ def test_sets_stand_beside_each_other_each_counted_for_itself(tmp_path: Path) ->
 
 def test_a_label_that_one_run_plans_as_question_type_and_another_as_multi_turn_type_has_a_row_for_each() -> None:
     columns = [
-        count(stage, [HARBOUR], near_duplicates(), {(stage, "follow-up"): share}, None)
+        count(stage, [HARBOUR], {(stage, "follow-up"): share}, None)
         for stage, share in (("later", 0.5), ("multi_turn", 0.85))
     ]
     read = values(comparison(columns, "csv", None))
@@ -277,8 +276,7 @@ def test_what_a_set_has_nothing_of_is_empty_and_not_zero(tmp_path: Path) -> None
 
 
 def test_a_run_without_dialogs_has_no_means() -> None:
-    dedup = near_duplicates()
-    lines = comparison_lines([count("a", [], dedup, {}, 1), count("b", [HARBOUR], dedup, {}, None)])
+    lines = comparison_lines([count("a", [], {}, 1), count("b", [HARBOUR], {}, None)])
     values = {f"{line.section}: {line.label}": line.cells for line in lines}
     assert values["size: dialogs"] == ["0", "1"]
     assert values["length in words: query"] == ["–", "3.00"]

@@ -19,6 +19,8 @@ from generator.errors import ConfigError, describe
 from generator.prompts.sections import said_in
 from generator.schema import Dialog, LocalPath, OneOrMore, Operational, Record
 
+# The threshold of `dedup=minhash` and `dedup=none`, by which figures of any set count repeated questions.
+USUAL_THRESHOLD = 0.8
 _TEST_FILES = (".json", ".jsonl", ".txt", ".json.gz", ".jsonl.gz", ".txt.gz", ".parquet")
 # Shorter questions and answers occur everywhere, so they are not compared with test sets.
 _LEAST_QUESTION_WORDS, _LEAST_ANSWER_WORDS = 4, 8

@@ -11,7 +11,6 @@ from unicodedata import category
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from generator.common.atomic_files import make_folder, write_lines, write_text
-from generator.config.settings import near_duplicates
 from generator.dialogs.marks import Mark, Marks, fingerprint
 from generator.errors import ConfigError
 from generator.output.html.page import write_report
@@ -83,7 +82,7 @@ def _write_report(folder: Path, key: Key, drawn: Sequence[Drawn]) -> tuple[str, 
     dialogs, empty, report = folder / "dialogs.jsonl", folder / "marks.json", folder / "report.html"
     write_lines(dialogs, shown)
     write_text(empty, marks.model_dump_json(indent=1) + "\n")
-    write_report(report, [report_set(str(dialogs), name="sample")], key.criteria, near_duplicates(), marks)
+    write_report(report, [report_set(str(dialogs), name="sample")], key.criteria, marks)
     return marks.run, [dialogs, empty, report]
 
 

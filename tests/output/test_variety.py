@@ -2,8 +2,7 @@
 
 import random
 
-from generator.config.choices import compose_choice
-from generator.config.parts import build
+from generator.config.settings import near_duplicates
 from generator.dialogs.dedup import Repetition
 from generator.output.stats.variety import VarietyTally
 from tests.support.records import make_dialog, make_turn
@@ -20,7 +19,7 @@ def test_repeated_questions_of_a_set_are_as_many_as_a_comparison_of_all_finds() 
             words[rng.randrange(len(words))] = rng.choice(vocabulary)
         questions.append(" ".join(words))
     dialogs = [questions[first : first + 10] for first in range(0, 500, 10)]
-    tally, repetition = VarietyTally(build("dedup", compose_choice("dedup", "minhash"))), Repetition(0.8)
+    tally, repetition = VarietyTally(), Repetition(near_duplicates().threshold)
     for dialog in dialogs:
         tally.add(make_dialog(*(make_turn(number, query=query) for number, query in enumerate(dialog, start=1))))
     found = tally.variety()

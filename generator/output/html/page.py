@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from generator.common.atomic_files import atomic_write
 from generator.common.language import use_languages
-from generator.dialogs.dedup import DedupSettings
 from generator.dialogs.marks import Marks, fingerprint
 from generator.errors import ConfigError
 from generator.output.html import overview
@@ -38,7 +37,6 @@ def write_report(
     path: Path,
     sets: Sequence[ReportSet],
     criteria: Criteria,
-    near_duplicates: DedupSettings,
     marks: Marks | None = None,
     limits: tuple[int, int] = LIMITS,
 ) -> None:
@@ -46,7 +44,6 @@ def write_report(
 
     Args:
         criteria: that people may mark by.
-        near_duplicates: decides which question is a repetition.
         marks: the page opens with them, and begins with the pairs that they name; those of nobody are all it asks for.
         limits: bytes that the list of dialogs and drops may take, and what opening them shows; beyond them the report
             has a sample, and says so.
@@ -56,10 +53,7 @@ def write_report(
         CorpusError: a set can't be read.
         RunError: the file can't be written; the old one is still there.
     """
-    read = [
-        _read(number, each, near_duplicates, Sample(*(limit // len(sets) for limit in limits)))
-        for number, each in enumerate(sets)
-    ]
+    read = [_read(number, each, Sample(*(limit // len(sets) for limit in limits))) for number, each in enumerate(sets)]
     if marks and marks.run not in (known := [each.fingerprint for each in read]):
         raise ConfigError(f"marks: are of another run ({marks.run}; this is {', '.join(known)}); give this run's")
     packed = [packed for each in read for packed in each.sample.packed]
@@ -77,7 +71,7 @@ def write_report(
         file.writelines(page)
 
 
-def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, sample: Sample) -> _Read:
+def _read(number: int, each: ReportSet, sample: Sample) -> _Read:
     drops: dict[str, list[Drop]] = {}
     for drop in each.drops() if each.drops else ():
         drops.setdefault(drop.dialog_id, []).append(drop)
@@ -93,7 +87,7 @@ def _read(number: int, each: ReportSet, near_duplicates: DedupSettings, sample: 
             yield dialog
 
     with use_languages(each.languages()):
-        column = count(each.name, pass_on(each.dialogs()), near_duplicates, each.targets, each.dialogs_wanted)
+        column = count(each.name, pass_on(each.dialogs()), each.targets, each.dialogs_wanted)
     for dialog_id, of_dialog in drops.items():
         sample.add(Entry(run=number, id=dialog_id, accepted=False, drops=tuple(of_dialog)), None)
     return _Read(column, distributions, sample, fingerprint(first))

@@ -9,7 +9,6 @@ from rich.console import Console
 
 from generator.common.console import counted
 from generator.dialogs.columns import READ, label_order
-from generator.dialogs.dedup import DedupSettings
 from generator.output.stats.guesses import Guess, GuessTally
 from generator.output.stats.statistics import Means, Portion, Statistics, Tally
 from generator.output.stats.variety import LENGTHS, Variety, VarietyTally
@@ -40,12 +39,11 @@ class Column(Record):
 def count(
     name: str,
     dialogs: Iterable[Dialog],
-    near_duplicates: DedupSettings,
     targets: Mapping[tuple[str, str], float],
     dialogs_wanted: int | None,
 ) -> Column:
-    """Return a set of dialogs in numbers; `near_duplicates` decides which question is a repetition."""
-    tally, variety, guesses = Tally(), VarietyTally(near_duplicates), GuessTally()
+    """Return a set of dialogs in numbers."""
+    tally, variety, guesses = Tally(), VarietyTally(), GuessTally()
     for dialog in counted(dialogs, "counting dialogs"):
         tally.add(dialog)
         variety.add(dialog)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from generator.common.minhash import Banding, Index
 from generator.common.scripts import words
 from generator.common.shingles import question_shingles
-from generator.dialogs.dedup import DedupSettings, Repetition
+from generator.dialogs.dedup import USUAL_THRESHOLD, Repetition
 from generator.schema import Dialog, Record
 
 LENGTHS = (1, 2, 3)
@@ -37,11 +37,11 @@ class Variety(Record):
 class VarietyTally:
     """Counts the n-grams and the repeated questions of dialogs, one dialog at a time."""
 
-    def __init__(self, near_duplicates: DedupSettings) -> None:
+    def __init__(self) -> None:
         self._queries = [_Ngrams(n) for n in LENGTHS]
         self._responses = [_Ngrams(n) for n in LENGTHS]
-        threshold = near_duplicates.threshold
-        self._repetition, self._asked = Repetition(threshold), Index(question_shingles, threshold, Banding(threshold))
+        self._repetition = Repetition(USUAL_THRESHOLD)
+        self._asked = Index(question_shingles, USUAL_THRESHOLD, Banding(USUAL_THRESHOLD))
         self._questions = self._repeated_in_dialog = self._repeated = 0
 
     def add(self, dialog: Dialog) -> None:

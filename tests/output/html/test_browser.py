@@ -15,7 +15,6 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from generator.config.settings import near_duplicates
 from generator.dialogs.marks import Mark, Marks, fingerprint, read_marks
 from generator.output.html.page import write_report
 from generator.schema import Drop, Evidence, Verdict
@@ -101,7 +100,7 @@ class Browser:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     folder = tmp_path_factory.mktemp("report")
     sets = [make_set("run", DIALOGS, DROPS, continues="python -m generator run/config.yaml")]
-    write_report(folder / "report.html", sets, read_criteria(), near_duplicates())
+    write_report(folder / "report.html", sets, read_criteria())
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER or ""
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1400,900"):
@@ -182,7 +181,7 @@ def test_what_was_dropped_at_the_end_stands_there_and_a_small_window_cuts_no_hea
         Drop(dialog_id="gone", scope="dialog", turn=1, stage="answer", reason="answers nothing", text=text),
     ]
     page = Browser(browser.driver, browser.downloads / "ends.html", browser.downloads)
-    write_report(page.report, [make_set("run", [dialog], lost)], read_criteria(), near_duplicates())
+    write_report(page.report, [make_set("run", [dialog], lost)], read_criteria())
     size = page.driver.get_window_size()
     page.driver.set_window_size(820, 520)
     try:
@@ -303,7 +302,7 @@ def test_the_marks_on_a_sample_are_there_when_it_is_opened_again(
     dialog = make_dialog(make_turn(1), id="drawn")
     asked = Marks(run=fingerprint(dialog), annotator=annotator, marks=(Mark(dialog_id="drawn", turn=1, keep=keep),))
     sample = Browser(browser.driver, browser.downloads / "sample.html", browser.downloads)
-    write_report(sample.report, [make_set("sample", [dialog])], read_criteria(), near_duplicates(), asked)
+    write_report(sample.report, [make_set("sample", [dialog])], read_criteria(), asked)
     sample.open()
     sample.driver.execute_script("localStorage.clear()")
     sample.open("#dialog=drawn")
@@ -324,9 +323,7 @@ def test_the_marks_on_a_sample_are_there_when_it_is_opened_again(
 def test_a_run_and_its_judged_copy_have_the_same_marks(browser: Browser) -> None:
     dialog = make_dialog(make_turn(1), make_turn(2), id="both")
     page = Browser(browser.driver, browser.downloads / "beside.html", browser.downloads)
-    write_report(
-        page.report, [make_set(name, [dialog]) for name in ("run", "judged")], read_criteria(), near_duplicates()
-    )
+    write_report(page.report, [make_set(name, [dialog]) for name in ("run", "judged")], read_criteria())
     page.open("#dialog=0:both")
     page.driver.execute_script("localStorage.clear()")
     page.open("#dialog=0:both")

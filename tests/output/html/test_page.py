@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from generator.common.language import languages
-from generator.config.settings import near_duplicates
 from generator.output.html import overview
 from generator.output.html.charts import bars
 from generator.output.html.page import write_report
@@ -41,7 +40,7 @@ def make_set(name: str, given: list[Dialog], drops: list[Drop] | None = None, **
 
 
 def write(path: Path, *sets: ReportSet, limits: tuple[int, int] = (1 << 20, 1 << 20)) -> str:
-    write_report(path, sets, read_criteria(), near_duplicates(), limits=limits)
+    write_report(path, sets, read_criteria(), limits=limits)
     return path.read_text(encoding="utf-8")
 
 
@@ -102,7 +101,7 @@ def test_of_several_sets_charts_say_what_the_table_of_all_figures_does(tmp_path:
         make_set(f"set{n}", [make_dialog(make_turn(1, question_type=kind), user=user) for user in users])
         for n, (kind, users) in enumerate(said)
     ]
-    columns = [count(each.name, each.dialogs(), near_duplicates(), {}, None) for each in sets]
+    columns = [count(each.name, each.dialogs(), {}, None) for each in sets]
     figures = {figure.title: figure.rows for figure in overview.shares(sets, columns)}
     assert figures["Question types, first turns"] == [
         ("comparative", "0.0%", "100.0%", "100.0%"),
@@ -154,7 +153,7 @@ def test_verdicts_have_charts_where_labels_tell_something_and_people_one_togethe
         Verdict(judge=name, label=label, explanation="", model="", decides=False, score=label == "scored" or None)
         for name, label in (given | people).items()
     ]
-    columns = [count("run", [make_dialog(make_turn(1, verdicts=tuple(said)))], near_duplicates(), {}, None)]
+    columns = [count("run", [make_dialog(make_turn(1, verdicts=tuple(said)))], {}, None)]
     titles = {figure.title.removeprefix("Verdicts of ") for figure in overview.verdicts(["run"], columns)}
     assert titles == {"correctness", "human:ada", "human:cy:tone", "human:all:flow"}
 
@@ -165,7 +164,7 @@ def test_the_share_of_turns_that_lean_on_the_dialog_has_a_chart() -> None:
     later = [make_turn(2, query="And when does it leave?", planned=each) for each in planned]
     run = make_set("run", [make_dialog(make_turn(1), turn, id=f"{n}") for n, turn in enumerate(later)])
     run = run._replace(targets={("standalone", "non-standalone"): 0.25})
-    columns = [count(run.name, run.dialogs(), near_duplicates(), run.targets, None)]
+    columns = [count(run.name, run.dialogs(), run.targets, None)]
     figures = {figure.title: figure.rows for figure in overview.shares([run], columns)}
     assert next(iter(figures["Standalone, later turns"])) == ("non-standalone", "20.0%", "25.0%")
 
