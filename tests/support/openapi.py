@@ -93,7 +93,9 @@ def _convert(node: Any, spec: Json, closed: bool = False) -> Any:
             made[key] = _convert(value, spec, closed=True)
         elif key == "allOf" and len(value) > 1:
             # The bound of one variant, as of `sparse_vector`'s `inference_id`, is rendered for the whole object.
-            made[key] = [_convert({k: v for k, v in part.items() if k != "maxProperties"}, spec) for part in value]
+            # A part of its own, as with the one `type` that it may have, is compared before those that nest further.
+            parts = sorted(value, key=lambda part: "$ref" in part)
+            made[key] = [_convert({k: v for k, v in part.items() if k != "maxProperties"}, spec) for part in parts]
         elif key == "$ref" and isinstance(value, str):
             made[key] = f"{_URI}{value}"
         else:
