@@ -63,7 +63,7 @@ def class_of(name: str, target: object) -> type[BaseModel]:
     """Return the class that `_target_` names.
 
     Raises:
-        ConfigError: there is no such class, or settings can't build it.
+        ConfigError: there is no such class, its module can't be imported, or settings can't build it.
     """
     module, _, class_name = str(target).rpartition(".")
     where = f"{name}._target_={target}"
@@ -72,12 +72,16 @@ def class_of(name: str, target: object) -> type[BaseModel]:
         named = f", or one that an installed package names as {ENTRY_POINTS[name]}" if name in ENTRY_POINTS else ""
         raise ConfigError(f"{where}: must be a class of this project ({', '.join(PACKAGES)}…){named}")
     try:
-        found = getattr(import_module(module), class_name)
-    except (ImportError, AttributeError) as error:
+        found = getattr(import_module(module), class_name, None)
+    except Exception as error:  # whatever a part that isn't ours raises
+        absent = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+        if not absent or not f"{module}.".startswith(f"{absent}."):
+            advice = "install it" if absent else "repair or reinstall it"
+            raise ConfigError(f"{where}: {package or module} can't be imported: {describe(error)}; {advice}") from error
+        found = None
+    if found is None:
         advice = f"reinstall {package}" if package else "a run of another release can't be continued"
-        raise ConfigError(f"{where}: no such class: {describe(error)}; {advice}") from error
-    except Exception as error:  # whatever a package of others raises
-        raise ConfigError(f"{where}: {package} can't be imported: {describe(error)}; reinstall it") from error
+        raise ConfigError(f"{where}: no such class; {advice}")
     ours = package or f"{getattr(found, '__module__', '')}.".startswith(PACKAGES)
     if not (isinstance(found, type) and issubclass(found, BaseModel) and ours):
         raise ConfigError(f"{where}: must be a pydantic model, as the other files of {name} name")
