@@ -159,9 +159,14 @@ def check_name(path: str, names: Sequence[str]) -> None:
 
 
 def stem(path: Path) -> str:
-    """Return the name of a folder or file of dialogs, for the names of run folders and models; `RUN/dataset` is RUN."""
+    """Return the name of a folder or file of dialogs, for the names of run folders and models.
+
+    `RUN/dataset` and `RUN/dialogs.jsonl` are RUN.
+    """
     path = path.expanduser().absolute()
-    return stem(path.parent) if path.name == "dataset" else re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.name)
+    if path.name in ("dataset", "dialogs.jsonl", "dialogs.jsonl.gz"):
+        return stem(path.parent)
+    return re.sub(r"(\.jsonl?)?(\.gz)?$", "", path.name)
 
 
 def _published(corpus: DialogCorpus) -> Records:

@@ -104,13 +104,13 @@ class Store:
         if stored and self._db.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
             raise RunError(
                 f"{self.folder}: this run was started by another release, and this one can't continue it; "
-                "set another run_dir, or fresh=true to start over"
+                "set another run_dir, or fresh=true to remove it and start over"
             )
         changed = list_changes(stored, identity)
         if stored and changed and not self._is_empty():
             raise RunError(
                 f"{self.folder}: this run was made with other settings, or by another release: "
-                f"{describe_changes(stored, identity)}; set another run_dir, or fresh=true to start over"
+                f"{describe_changes(stored, identity)}; set another run_dir, or fresh=true to remove it and start over"
             )
         if changed or not stored:
             with self._transaction():
@@ -319,5 +319,5 @@ def _as_run_error(folder: Path) -> Iterator[None]:
             ) from error
         raise RunError(
             f"{folder}: run.db is damaged, or from another version of this program ({describe(error)}); restore it, "
-            "or set another run_dir, or fresh=true to start over"
+            "or set another run_dir, or fresh=true to remove it and start over"
         ) from error

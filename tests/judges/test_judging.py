@@ -525,6 +525,14 @@ def test_a_judge_without_a_model_opens_none(place: Judging) -> None:
     assert judge(*arguments, "judge.panel.a=embedded").refused.startswith("judge.panel: ")
 
 
+def test_a_file_of_dialogs_in_a_run_folder_is_named_by_the_folder(place: Judging) -> None:
+    for name in ("one", "two"):
+        (place.folder / name).mkdir()
+        write_dialogs(place.folder / name / "dialogs.jsonl", dialog(name))
+        assert judge("judge=k_precision", f"input={name}/dialogs.jsonl").code == 0
+        assert [d.id for d in load_dialogs(Path(f"outputs/{name}-k_precision/dialogs.jsonl"))] == [name]
+
+
 # Errors of settings and input
 
 
