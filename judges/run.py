@@ -174,12 +174,12 @@ async def _verdicts(dialog: Dialog, member: Member[Judge], journal: Journal) -> 
 
 
 def _find_input(settings: JudgingSettings) -> DialogSet:
+    if settings.format is not None and settings.format not in (known := human_corpora()):
+        raise ConfigError(f"format={settings.format}: unknown format; choose from: {', '.join(known)}")
     responses = settings.predictions and settings.format in (None, "mtrag")
     try:
         return dialog_set(str(settings.input), settings.format, responses)
     except ConfigError as error:
-        if settings.format and settings.format not in (known := human_corpora()):
-            raise ConfigError(f"format={settings.format}: unknown format; choose from: {', '.join(known)}") from error
         raise ConfigError(str(error).replace("NAME:PATH", "format=NAME")) from error
 
 

@@ -546,7 +546,8 @@ def test_a_file_of_dialogs_in_a_run_folder_is_named_by_the_folder(place: Judging
         ("judge=none input=in.jsonl", "judge=none: judges nothing"),
         ("judge=idk input=nowhere", "nowhere: "),
         ("judge=idk input=empty.jsonl", "empty.jsonl: "),
-        ("judge=idk input=in.jsonl format=quak", "quak: "),
+        ("judge=idk input=in.jsonl format=quak", "format=quak: unknown format; choose from: "),
+        ("judge=idk input=made format=quak", "format=quak: unknown format; choose from: "),
         ("judge=idk input=in.jsonl dialogs=3", "dialogs: "),
         ("judge=idk input=in.jsonl judge.panel.a.model=x", "such as judge.panel.a=openai"),
         ("judge=idk input=in.jsonl run_dir=.", "run_dir=.: "),
@@ -554,6 +555,8 @@ def test_a_file_of_dialogs_in_a_run_folder_is_named_by_the_folder(place: Judging
 )
 def test_what_is_wrong_is_one_line(arguments: str, message: str, place: Judging) -> None:
     (place.folder / "empty.jsonl").touch()
+    (place.folder / "made").mkdir()
+    write_dialogs(place.folder / "made" / "dialogs.jsonl", dialog("d"))
     before = sorted(place.folder.rglob("*"))
     assert message in judge(*arguments.split()).refused
     assert sorted(place.folder.rglob("*")) == before
