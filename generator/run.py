@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import re
+import shlex
 from collections import Counter
 from contextlib import AsyncExitStack
 from functools import partial
@@ -198,7 +200,7 @@ class Run(Session[Summary]):
     def adapt(self, store: Store) -> None:
         keep = self.settings.judge.filter
         if store.filter_again(keep):
-            store.command = self.command
+            store.command = _join_commands(store.command, self.command)
             write_text(self.folder / "config.yaml", self.configuration)
             dropped = store.dropped("dialog")
             lost = sum(sum(dropped.get(stage, {}).values()) for stage in ("filter", "judge"))
@@ -247,7 +249,7 @@ class Run(Session[Summary]):
     async def _generate(self, generator: DialogGenerator, store: Store, stop: asyncio.Event) -> None:
         """Generate dialogs until the run is done or `stop` is set."""
         settings, wanted = self.settings, self.settings.wanted
-        store.command = self.command
+        store.command = _join_commands(store.command, self.command)
         completion = sum(usage.completion for usage in store.usage().values())
         with Display(store.accepted, store.attempted, wanted, completion) as display:
             plans = Plans(
@@ -270,6 +272,21 @@ class Run(Session[Summary]):
 
     def write_results(self, store: Store) -> Summary:
         return write_results(self.components, store, self.skipped)
+
+
+def _join_commands(before: str, command: str) -> str:
+    """Return the command line for the data card: of a run that its own config.yaml continues, `before` and what is new.
+
+    Nobody else has that file.
+    """
+    words = shlex.split(command)
+    stored = next((place for place, word in enumerate(words) if re.fullmatch(r"[^=]*\.yaml", word)), None)
+    if stored is None or not before:
+        return command
+    given = words[stored + 1 :]
+    names = {word.lstrip("+").partition("=")[0] for word in given}
+    kept = (word for word in shlex.split(before) if word.lstrip("+").partition("=")[0] not in names)
+    return shlex.join([*kept, *given])
 
 
 class Preview(Run):

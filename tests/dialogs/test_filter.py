@@ -160,6 +160,19 @@ def test_the_filter_of_a_finished_run_may_change(openai_server: OpenAIServer, tm
     assert (wrong.code, "k_recall" in wrong.error) == (2, True)
 
 
+def test_the_card_names_the_settings_of_a_run_that_its_own_file_continues(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    site = Site(tmp_path)
+    assert site.run(openai_server, "taxonomy=direct", "dialogs=1", "turns=3", "judge=none").code == 0
+    for given in (["judge.filter=turn>1"], ["judge.filter=turn>2"], ["dialogs=2", "export=mtrag"]):
+        assert command(site.run_dir / "config.yaml", *given).code == 0
+    card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
+    (line,) = (line for line in card.splitlines() if " corpus.path=" in line)
+    assert f" corpus.path={site.documents} " in line and "config.yaml" not in line
+    assert line.endswith(""" turns=3 judge=none '++judge.filter="turn>2"' dialogs=2 export=mtrag""")
+
+
 def test_dialogs_that_an_earlier_filter_dropped_are_counted(openai_server: OpenAIServer, tmp_path: Path) -> None:
     site = Site(tmp_path)
     settings = ("dialogs=1", "max_attempts=2", "turns=2", "judge=none")
