@@ -17,8 +17,9 @@ from generator.dialogs.checks.requests import topic_stems
 from generator.prompts.message_text import on_one_line
 from generator.schema import Evidence, Passage, Record
 
-# Stems that readings share at least, and stems of a sentence that can be one.
-_SHARED, _FEWEST = 2, 4
+# Stems that readings share at least; those of a sentence that can be one, and of one for which a question is written:
+# what “What does the café serve?” finds may be shorter.
+_SHARED, _FEWEST, _SOME = 2, 3, 4
 _ENDS = (*".!?。！？؟।۔",)
 _NUMBER, _DIGITS = re.compile(r"\b\w*\d\w*"), re.compile(r"\d+")
 _NUMBER_WORD = re.compile(r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice)\b", re.I)
@@ -121,7 +122,7 @@ def find_readings(
         document: the id of a document that one of the two most alike is of; None: any.
         last: what is told of the thing that the dialog is about. What fits one of these is taken to be meant of it.
     """
-    all_readings = list_readings(passages)
+    all_readings = [reading for reading in list_readings(passages) if len(reading.plain) >= _SOME]
     rarity = _rarity(all_readings)
     # `fsum`, since a set's order, and a sum's last bit with it, differs from process to process.
     weights = [sqrt(fsum(map(rarity.__getitem__, reading.plain))) for reading in all_readings]

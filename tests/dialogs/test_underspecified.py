@@ -135,6 +135,12 @@ def test_what_a_question_leaves_out_need_not_be_told_of_its_readings() -> None:
         assert len(list_meant(topic_stems(question), shared, cafes)) == count
 
 
+def test_what_a_question_finds_may_be_shorter_than_what_it_is_written_for() -> None:
+    cafes = [piece(at, f"The café serves {dish}.") for at, dish in (("ferry", "waffles"), ("pool", "herring"))]
+    assert find_readings(cafes, 3) == []
+    assert len(list_meant(topic_stems("What does the café serve?"), frozenset({"café", "serv", "stew"}), cafes)) == 2
+
+
 def test_what_only_a_number_tells_apart_has_no_name_and_is_no_reading() -> None:
     told = "A lost season ticket is replaced for {} crowns at the gate."
     nameless = [piece(name, told.format(n)).model_copy(update={"title": ""}) for name, n in (("a", 12), ("b", 15))]
