@@ -151,18 +151,21 @@ def find_readings(
                 and not fits_any([*chosen, all_readings[n]], last)
             ):
                 chosen.append(all_readings[n])
-        if not names_one(chosen, spoken):
+        if not names_one(chosen, spoken, last):
             return chosen
     return []
 
 
-def names_one(readings: Sequence[Reading], spoken: Set[str]) -> bool:
+def names_one(readings: Sequence[Reading], spoken: Set[str], last: Sequence[Reading] = ()) -> bool:
     """Return True if what was said, as stems, names exactly one of the readings, so that this one is meant.
 
-    It has all that tells the title of that one from the others': who spoke of the Old Pool names no Garden Pool.
+    It has all that tells the title of that one from the others': who spoke of the Old Pool names no Garden Pool; and
+    who spoke of the Garden Museum, the thing that `last` is told of, names no Garden Pool unless by its whole title.
     """
+    beside = spoken - frozenset().union(*(reading.title for reading in last))
     named = (
-        bool(names & spoken - one.title) or (bool(title := names & one.title) and title <= spoken)
+        bool(names & spoken - one.title)
+        or (bool(title := names & one.title) and title <= (spoken if one.title <= spoken else beside))
         for one, names in zip(readings, list_names(readings), strict=True)
     )
     return sum(named) == 1

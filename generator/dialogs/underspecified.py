@@ -231,7 +231,7 @@ class Underspecified(dspy.Module):
                 fault = "names nothing that the readings share"
             if fault is None and len(found) < 2:
                 fault = "has one reading: a search for it finds no second thing that all of it fits"
-            if fault is None and names_one(found, spoken):
+            if fault is None and names_one(found, spoken, last):
                 fault = "has one reading: the User just spoke of it"
             asked = stems & frozenset[str]().union(*(reading.stems for reading in found))
             fits = next((reading for reading in last if asked <= reading.stems), None)

@@ -115,6 +115,14 @@ def test_who_spoke_of_another_thing_of_its_sort_names_none() -> None:
     assert find_readings([ferry, pool], 3, frozenset({"garden", "pool"})) == []
 
 
+def test_who_spoke_of_another_thing_of_its_name_names_none() -> None:
+    told = "A lost season ticket is replaced for {} crowns."
+    pools = [piece("lido pool", told.format(12)), piece("garden pool", told.format(9))]
+    museum = list_readings([piece("garden museum", "Small dogs may rest in the cool hall.")])
+    assert len(find_readings(pools, 3, frozenset({"garden", "museum"}), last=museum)) == 2
+    assert find_readings(pools, 3, frozenset({"garden", "museum", "pool"}), last=museum) == []
+
+
 def test_the_end_of_a_sentence_that_a_passage_begins_with_is_no_reading() -> None:
     told = "Small children are those who can't yet walk alone."
     cut = told.removeprefix("Small ")
