@@ -64,8 +64,9 @@ def agree(settings: AgreementSettings) -> None:
         TaxonomyError: a task file can't be used.
     """
     from generator.common.atomic_files import write_text
+    from judges.base import BEST
     from judges.sheets import read_sheet, write_sheet
-    from taxonomy import read_tasks
+    from taxonomy import Criterion, read_tasks
 
     if bool(settings.sheet) == bool(settings.sheets):
         raise ConfigError("sheet, sheets: give one of them: sheet=FILE writes a sheet, sheets=[FILE,…] reads them")
@@ -77,7 +78,8 @@ def agree(settings: AgreementSettings) -> None:
         print(f"{settings.sheet}: {len(drawn)} dialogs to rate from 1 to 10; give each person a copy")
         return
     scores = {dialog.id: score for dialog, score in dialogs}
-    ratings = [read_sheet(sheet, RATING, parse_points, scores) for sheet in settings.sheets]
+    points = Criterion.model_validate({"name": RATING, "question": "How good?", "scale": list(range(1, BEST + 1))})
+    ratings = [read_sheet(sheet, RATING, lambda text: points.parse(text) + 1, scores) for sheet in settings.sheets]
     report = measure_ratings(ratings, scores, settings.scale)
     if settings.output:
         write_text(settings.output, report.model_dump_json(indent=1) + "\n")
@@ -150,21 +152,6 @@ def _lines(dialog: Dialog, task: "Task") -> Iterable[str]:
                 yield f"(REFERENCE: {golden})"
             elif dialog.context == "golden" and turn is not dialog.turns[-1]:
                 yield f"(THE DIALOG GOES ON WITH THIS ANSWER: {golden})"
-
-
-def parse_points(text: str) -> int:
-    """Return a person's rating.
-
-    Raises:
-        ValueError: it is not a whole number from 1 to 10.
-    """
-    try:
-        points = float(text)
-    except ValueError:
-        points = 0
-    if points not in range(1, 11):
-        raise ValueError("must be a whole number from 1 to 10")
-    return int(points)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure how far a judge of MT-Bench-101 and people agree in their ratings (Bai et al. 2024, tables 5 and 9)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
@@ -13,34 +13,24 @@ Scale = Literal["bands", "points"]
 
 
 class Agreement(Record):
-    """Agreement of two kinds of raters.
+    """Agreement of some raters.
 
     Attributes:
-        agreement: the chance that two different raters, one of each kind, agree on a random dialog; None if there are
-            no two.
-        kappa: Fleiss' kappa over the dialogs that everyone rated; None if there are no two raters, or one category.
+        raters: who they are, as in the table. The judge's rating of a dialog is the minimum or the mean of its turns';
+            the majority is the most frequent rating, and where two are equally frequent there is none.
+        agreement: the chance that two of them agree on a random dialog; None if there are no two, and of the judge and
+            all people as raters of the same kind.
+        kappa: Fleiss' kappa over the dialogs that everyone rated, of the judge and people the mean of those of the
+            judge and one person; None if there are no two raters, or one category.
     """
 
+    raters: str
     agreement: float | None
     kappa: float | None
 
 
-class AgreementWithPeople(Record):
-    """Agreement of a judge with people.
-
-    Attributes:
-        people: with each person; the kappa is the mean of those of the judge and one person.
-        majority: with the most frequent rating of a dialog; where two are equally frequent there is none.
-        kappa: of the judge and all people as raters of the same kind.
-    """
-
-    people: Agreement
-    majority: Agreement
-    kappa: float | None
-
-
 class AgreementReport(Record):
-    """Agreement among people and of the judge with them, by the minimum and by the mean of a dialog's turns.
+    """Agreement among people and of the judge with them.
 
     Attributes:
         people: sheets.
@@ -54,9 +44,7 @@ class AgreementReport(Record):
     dialogs: int
     complete: int
     ties: int
-    among_people: Agreement
-    minimum: AgreementWithPeople
-    mean: AgreementWithPeople
+    rows: tuple[Agreement, ...]
 
 
 def to_category(points: float, scale: Scale) -> int:
@@ -86,33 +74,34 @@ def measure_ratings(
     majority = {name: most for name, by in votes.items() if (most := majority_of(list(by.values()))) is not None}
     complete = [name for name, by in votes.items() if len(by) == len(ratings)]
 
-    def judged(value: Mapping[str, int]) -> AgreementWithPeople:
+    def judged(judge: str, value: Mapping[str, int]) -> Iterator[Agreement]:
+        shares = (fmean(vote == value[name] for vote in by.values()) for name, by in votes.items())
         alone = [fleiss([[value[name], votes[name][person]] for name in complete]) for person in range(len(ratings))]
-        known = [kappa for kappa in alone if kappa is not None]
-        return AgreementWithPeople(
-            people=Agreement(
-                agreement=_mean(fmean(vote == value[name] for vote in by.values()) for name, by in votes.items()),
-                kappa=_mean(known),
-            ),
-            majority=Agreement(
-                agreement=_mean(most == value[name] for name, most in majority.items()),
-                kappa=fleiss([[value[name], majority[name]] for name in complete if name in majority]),
-            ),
-            kappa=fleiss([[value[name], *votes[name].values()] for name in complete]),
-        )
+        kappa = _mean(kappa for kappa in alone if kappa is not None)
+        yield Agreement(raters=f"{judge}, with people", agreement=_mean(shares), kappa=kappa)
+        same = _mean(most == value[name] for name, most in majority.items())
+        kappa = fleiss([[value[name], majority[name]] for name in complete if name in majority])
+        yield Agreement(raters=f"{judge}, with the majority", agreement=same, kappa=kappa)
+        kappa = fleiss([[value[name], *votes[name].values()] for name in complete])
+        yield Agreement(raters=f"{judge}, and people together", agreement=None, kappa=kappa)
 
+    among_people = Agreement(
+        raters="people among themselves",
+        agreement=pair_agreement([list(by.values()) for by in votes.values()]),
+        kappa=fleiss([list(votes[name].values()) for name in complete]),
+    )
+    minima, means = ({name: to_category(scores[name][place], scale) for name in votes} for place in (0, 1))
     return AgreementReport(
         scale=scale,
         people=len(ratings),
         dialogs=len(votes),
         complete=len(complete),
         ties=len(votes) - len(majority),
-        among_people=Agreement(
-            agreement=pair_agreement([list(by.values()) for by in votes.values()]),
-            kappa=fleiss([list(votes[name].values()) for name in complete]),
+        rows=(
+            among_people,
+            *judged("judge, minimum of turns", minima),
+            *judged("judge, mean of turns", means),
         ),
-        minimum=judged({name: to_category(scores[name].minimum, scale) for name in votes}),
-        mean=judged({name: to_category(scores[name].mean, scale) for name in votes}),
     )
 
 
@@ -125,16 +114,7 @@ def print_agreement(report: AgreementReport) -> None:
     """Print the figures as a table."""
     from generator.output.tables import cell, print_table
 
-    def row(label: str, agreement: float | None, kappa: float | None) -> list[str]:
-        return [label, cell(agreement, "{:.1%}"), cell(kappa, "{:.3f}")]
-
-    rows = [row("people among themselves", report.among_people.agreement, report.among_people.kappa)]
-    for name, judge in (("minimum", report.minimum), ("mean", report.mean)):
-        rows += [
-            row(f"judge, {name} of turns, with people", judge.people.agreement, judge.people.kappa),
-            row(f"judge, {name} of turns, with the majority", judge.majority.agreement, judge.majority.kappa),
-            row(f"judge, {name} of turns, and people together", None, judge.kappa),
-        ]
+    rows = [[each.raters, cell(each.agreement, "{:.1%}"), cell(each.kappa, "{:.3f}")] for each in report.rows]
     print_table(rows, ("", "agreement", "Fleiss' kappa"), right=("agreement", "Fleiss' kappa"))
     rated = f"{report.people} people rated {report.dialogs} dialogs, {report.ties} of them without a majority"
     print(f"\n{rated}; kappas are over the {report.complete} that all rated.")

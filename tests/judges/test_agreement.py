@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -13,7 +12,7 @@ import pytest
 from generator.schema import Context, Dialog, Verdict
 from judges.agreement import COMMAND, draw_dialogs, sheet_row
 from judges.benchmarks.mt_bench_101.scores import DialogScore
-from judges.people.ratings import measure_ratings, to_category
+from judges.people.ratings import Agreement, AgreementReport, measure_ratings, to_category
 from judges.sheets import read_sheet, write_sheet
 from taxonomy import read_tasks
 from tests.judges.benchmarks.evaluating import Evaluating, reply
@@ -46,6 +45,19 @@ def filled(path: Path, ratings: dict[str, object], delimiter: str = ",") -> Path
     return path
 
 
+def by_raters(report: AgreementReport) -> list[Agreement]:
+    """Return the rows: people; of the minimum, and of the mean, the judge with people, the majority, and together."""
+    assert [row.raters.rpartition(", ")[2] for row in report.rows] == [
+        "people among themselves",
+        *("with people", "with the majority", "and people together") * 2,
+    ]
+    return list(report.rows)
+
+
+def read_report(path: Path) -> AgreementReport:
+    return AgreementReport.model_validate_json(path.read_bytes())
+
+
 def test_a_run_of_dialogs_without_tasks_is_named(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", evaluated("d", "", 5, 9))
     assert "has no task; give a run" in command(run, f"sheet={tmp_path / 'sheet.csv'}").refused
@@ -67,12 +79,11 @@ def test_a_sheet_is_drawn_evenly_from_the_tasks_and_read_back(tmp_path: Path) ->
     sheet.write_text(sheet.read_text(encoding="utf-8").replace('",\n', '",7\n'), encoding="utf-8")
     ended = command(run, f"sheets=[{sheet},{sheet}]", "seed=3", f"output={tmp_path / 'agreement.json'}")
     assert (ended.code, ended.err) == (0, "")
-    report = json.loads((tmp_path / "agreement.json").read_text(encoding="utf-8"))
-    assert (report["people"], report["dialogs"], report["complete"]) == (2, 10, 10)
+    report = read_report(tmp_path / "agreement.json")
+    assert (report.people, report.dialogs, report.complete) == (2, 10, 10)
     # The minimum 5 is in another band than 7, the mean 7 in the same.
-    assert report["among_people"] == {"agreement": 1, "kappa": None}
-    assert report["minimum"]["people"]["agreement"] == report["minimum"]["majority"]["agreement"] == 0
-    assert report["mean"]["people"]["agreement"] == 1
+    assert [row.agreement for row in by_raters(report)] == [1, 0, 0, None, 1, 1, None]
+    assert by_raters(report)[0].kappa is None
 
 
 def test_the_answers_to_rate_are_marked() -> None:
@@ -98,9 +109,9 @@ def test_of_two_contexts_the_golden_one_is_rated(tmp_path: Path) -> None:
     assert len(rows_of(tmp_path / "sheet.csv")) == 1
     ended = command(run, f"sheets={filled(tmp_path / 'a.csv', {'1': 10})}", f"output={tmp_path / 'a.json'}")
     assert ended.code == 0
-    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["minimum"]["people"]["agreement"] == 0
+    assert by_raters(read_report(tmp_path / "a.json"))[1].agreement == 0
     ended = command(run, f"sheets={filled(tmp_path / 'b.csv', {'1': 8})}", f"output={tmp_path / 'b.json'}")
-    assert json.loads((tmp_path / "b.json").read_text(encoding="utf-8"))["minimum"]["people"]["agreement"] == 1
+    assert by_raters(read_report(tmp_path / "b.json"))[1].agreement == 1
 
 
 def test_a_run_of_judges_evaluate_is_rated(
@@ -117,7 +128,7 @@ def test_a_run_of_judges_evaluate_is_rated(
     assert rows["GR"].endswith("(REFERENCE: 49 m together.)")
     filled(tmp_path / "ann.csv", {"a": 3, "g": 8})
     assert command(site.run_dir, "sheets=ann.csv", "output=found.json").code == 0
-    assert json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["dialogs"] == 2
+    assert read_report(tmp_path / "found.json").dialogs == 2
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "a\r\nb;c", 'x "y", \u2028 z'])
@@ -136,7 +147,7 @@ def test_a_cell_is_no_formula_and_its_row_comes_back(tmp_path: Path, text: str) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,rating\n1,11\n", "row 2: rating '11' must be a whole number from 1 to 10"),
+        ("id,rating\n1,11\n", "row 2: rating '11' must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"),
         ("id,rating\n1,7\n2,good\n", "row 3: rating 'good' must be"),
         ("id;rating\n1;7,5\n", "row 2: rating '7,5' must be"),
         ("id,rating\n9,7\n", "row 2: the id '9' is not in the run"),
@@ -181,26 +192,25 @@ def test_agreement_is_the_chance_that_two_raters_agree() -> None:
     rated = people([8, 1, 1, 9], [9, 2, 4, None], [7, 8, 8, None])
     report = measure_ratings(rated, scores(9, 3, 10, 7), "bands")
     assert (report.people, report.dialogs, report.complete, report.ties) == (3, 4, 3, 1)
-    assert report.among_people.agreement == round((1 + 1 / 3 + 0) / 3, 4)
-    assert report.minimum.people.agreement == round((1 + 2 / 3 + 0 + 1) / 4, 4)
-    assert report.minimum.majority.agreement == 1
-    assert report.mean.majority.agreement == 0
-    assert measure_ratings(rated, scores(9, 3, 10, 7), "points").among_people.agreement == 0
+    among_people, people_, majority, _, _, of_mean, _ = by_raters(report)
+    assert among_people.agreement == round((1 + 1 / 3 + 0) / 3, 4)
+    assert people_.agreement == round((1 + 2 / 3 + 0 + 1) / 4, 4)
+    assert (majority.agreement, of_mean.agreement) == (1, 0)
+    assert by_raters(measure_ratings(rated, scores(9, 3, 10, 7), "points"))[0].agreement == 0
 
 
 def test_kappas_are_those_of_table_9() -> None:
     # Two raters on four dialogs, three agreements: observed 3/4, expected (5/8)² + (3/8)² = 17/32.
     kappa = (3 / 4 - 17 / 32) / (1 - 17 / 32)
     report = measure_ratings(people([1, 1, 8, 8]), scores(1, 1, 8, 1), "bands")
-    assert report.minimum.people.kappa == report.minimum.majority.kappa == report.minimum.kappa == round(kappa, 4)
-    assert report.among_people.kappa is None and report.among_people.agreement is None
+    assert [row.kappa for row in by_raters(report)[:4]] == [None, *[round(kappa, 4)] * 3]
+    assert by_raters(report)[0].agreement is None
     # With a second person, the mean of each one's; together three raters.
     both = measure_ratings(people([1, 1, 8, 8], [1, 1, 8, 1]), scores(1, 1, 8, 1), "bands")
-    assert both.minimum.people.kappa == round((kappa + 1) / 2, 4)
-    assert both.among_people.kappa == round(kappa, 4)
-    assert both.minimum.majority.kappa == 1 and both.ties == 1
+    kappas = [row.kappa for row in by_raters(both)[:4]]
+    assert kappas[:3] == [round(kappa, 4), round((kappa + 1) / 2, 4), 1] and both.ties == 1
     # Observed (1 + 1 + 1 + 1/3) / 4, expected (8/12)² + (4/12)².
-    assert both.minimum.kappa == pytest.approx((5 / 6 - 5 / 9) / (4 / 9), abs=1e-4)
+    assert kappas[3] == pytest.approx((5 / 6 - 5 / 9) / (4 / 9), abs=1e-4)
 
 
 def test_a_score_between_two_bands_is_in_that_of_the_nearest_points() -> None:
