@@ -7,10 +7,9 @@ come with the call (`generator.prompts.calls`).
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import dspy
-from pydantic import Field
 
 from generator.common.scripts import has_question_mark, has_words
 from generator.dialogs.candidates import Attempt, Refused, draw_best, rate_answer, rate_question
@@ -19,7 +18,7 @@ from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.checks.asks_back import asks_alone
 from generator.dialogs.checks.evidence import find_untold
 from generator.dialogs.checks.later_turns import content_of
-from generator.dialogs.checks.questions import UNFINISHED, find_fault, find_length_fault
+from generator.dialogs.checks.questions import find_fault, find_length_fault
 from generator.dialogs.checks.requests import find_covering
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
@@ -43,7 +42,6 @@ UNKNOWN = "the facts don't tell it, so say that you don't know"
 # What a reply in plain words doesn't say of itself.
 _UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "answerable", "evidence": ()}
 _HAS_ANSWER = ("answerable", "partial")
-_SHORTEST_SUBJECT = 4  # characters that name what a question is about
 
 
 class Ask(dspy.Module):
@@ -75,9 +73,8 @@ class Ask(dspy.Module):
         """Return a question that passes the checks, the best of so many candidates, within three attempts.
 
         Each attempt after the first is told why the others were refused, and isn't shown the examples of the type,
-        which small models copy. If the last was only the beginning of a phrasing, the next has to be longer: held to
-        an output format, small models else stop at the same place. In plain words all attempts have the same prompt,
-        since a small model replies to the reason.
+        which small models copy. In plain words all attempts have the same prompt, since a small model replies to the
+        reason.
 
         Raises:
             Rejected: no attempt passes, the documents allow no such question, or its draft answer is inconsistent.
@@ -92,16 +89,13 @@ class Ask(dspy.Module):
             signature = _without_can_ask(signature)
 
         async def draw(attempt: Attempt) -> str:
-            least = 1
-            if attempt.refused and attempt.refused[-1].reason == UNFINISHED and not plain:
-                least = len(attempt.refused[-1].text) + _SHORTEST_SUBJECT
             shown = without_examples if attempt.refused else question_type
             prediction = await call(
                 self.predict,
                 "ask",
                 attempt.profile,
                 len(history) + 1,
-                signature=_with_min_length(signature, least),
+                signature=signature,
                 kind=question_type.brief() if plain else shown.prompt(),
                 rejected="" if plain else attempt.rejected,
                 focus=focus,
@@ -305,11 +299,3 @@ def _tell_sentence(question: str, passages: Sequence[Passage]) -> str | None:
 def _without_can_ask(signature: type[dspy.Signature]) -> type[dspy.Signature]:
     """Return the first question's signature for types that every document allows."""
     return signature.delete("can_ask")
-
-
-@cache
-def _with_min_length(signature: SignatureType, least: int) -> SignatureType:
-    """Return the signature with questions of at least `least` characters."""
-    if least <= 1:
-        return signature
-    return signature.with_updated_fields("question", type_=Annotated[str, Field(min_length=least)])

@@ -117,13 +117,6 @@ def test_it_is_asked_again_only_twice() -> None:
     assert model.prompts("ask")[2].count("speaks of the documents") == 1
 
 
-def test_a_beginning_must_be_continued() -> None:
-    model = Scripted(ask=[{"question": "How long did that?"}, GOOD])
-    ask_next(model)
-    first, second = (call.schema["properties"]["question"] for call in model.calls)
-    assert second == first | {"minLength": len("How long did that?") + 4}
-
-
 def test_the_same_question_after_a_beginning_is_a_repetition() -> None:
     model = Scripted(ask=[{"question": "No, I meant: which colour is the tram?"}, GOOD])
     assert ask_next(model) == "How old is its driver?"
