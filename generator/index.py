@@ -43,7 +43,9 @@ def build(cfg: "DictConfig", job: object) -> None:
         retriever.build(library, executor.spread)
         retriever.open(library, library.validation(settings.validation, retriever.k))
     print(
-        f"indexed: {library.passage_count} passages of {len(library)} documents, {retriever.place(library)}", flush=True
+        f"indexed: {count_noun(library.passage_count, 'passage')} of {count_noun(len(library), 'document')}, "
+        f"{retriever.place(library)}",
+        flush=True,
     )
     skipped = skipped_documents(settings, fingerprint)
     if lines := skipped.read_text(encoding="utf-8").count("\n") if skipped.exists() else 0:

@@ -103,7 +103,8 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
             with drops.open(encoding="utf-8") as file:
                 dropped = map(Drop.model_validate_json, file)
                 lost += f": {next(d.text for d in dropped if d.scope == 'dialog' and most.startswith(d.stage))}"
-        note(f"error: none of {summary.attempted} attempted dialogs was accepted, {lost}; {drops} has them all")
+        attempted = count_noun(summary.attempted, "attempted dialog")
+        note(f"error: none of {attempted} was accepted, {lost}; {drops} has them all")
         if not job.optimised:
             raise RunFailed(1)
     elif not summary.complete:
@@ -111,7 +112,7 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
         why = "the last of algorithm.first_questions" if used_up else "max_attempts"
         more = "" if used_up else f"; with a higher max_attempts=… {continues(settings.fresh)}"
         note(
-            f"stopped at {why}: {summary.accepted} of {settings.wanted} dialogs accepted, "
+            f"stopped at {why}: {summary.accepted} of {count_noun(settings.wanted, 'dialog')} accepted, "
             f"{summary.attempted} attempted{more}"
         )
     return summary.pairs / max(1, summary.lm_calls - summary.surplus.calls)

@@ -64,6 +64,7 @@ def agree(settings: AgreementSettings) -> None:
         TaxonomyError: a task file can't be used.
     """
     from generator.common.atomic_files import write_text
+    from generator.common.console import count_noun
     from judges.base import BEST
     from judges.sheets import read_sheet, write_sheet
     from taxonomy import Criterion, read_tasks
@@ -75,7 +76,7 @@ def agree(settings: AgreementSettings) -> None:
     if settings.sheet:
         drawn = draw_dialogs([dialog for dialog, _ in dialogs], settings.items, settings.seed)
         write_sheet(settings.sheet, [sheet_row(dialog, tasks[dialog.task]) for dialog in drawn], [RATING])
-        print(f"{settings.sheet}: {len(drawn)} dialogs to rate from 1 to 10; give each person a copy")
+        print(f"{settings.sheet}: {count_noun(len(drawn), 'dialog')} to rate from 1 to 10; give each person a copy")
         return
     scores = {dialog.id: score for dialog, score in dialogs}
     points = Criterion.model_validate({"name": RATING, "question": "How good?", "scale": list(range(1, BEST + 1))})

@@ -110,6 +110,7 @@ def draw(settings: DrawSettings) -> None:
         ConfigError, TaxonomyError: a setting or the criteria can't be used.
         CorpusError, RunError: dialogs can't be read, or files not written.
     """
+    from generator.common.console import count_noun
     from generator.errors import ConfigError
     from generator.output.tables import print_table
     from judges.people.forms import write_forms
@@ -120,7 +121,7 @@ def draw(settings: DrawSettings) -> None:
     if twice := [name for name in people if people.count(name) > 1]:
         raise ConfigError(f"annotators: {twice[0]} is there twice; give different names")
     if settings.each and settings.each > len(people):
-        raise ConfigError(f"each={settings.each}: there are {len(people)} annotators; name at least as many")
+        raise ConfigError(f"each={settings.each}: annotators names only {len(people)}; name at least as many")
     criteria = read_criteria(settings.criteria)
     if settings.unit == "pairs":
         if not criteria.about(False):
@@ -139,7 +140,8 @@ def draw(settings: DrawSettings) -> None:
             print(f"strata of which nothing is drawn: {len(strata) - len(rows)}")
     count, total = map(sum, zip(*strata.values(), strict=True))
     by = f", stratified by {', '.join(settings.strata)}" if settings.strata else ""
-    print(f"\n{count} of {total} {settings.unit}{by}, with {len(drawn)} items to judge")
+    of = count_noun(total, settings.unit.removesuffix("s"))
+    print(f"\n{count} of {of}{by}, with {count_noun(len(drawn), 'item')} to judge")
     print("\n".join(f"  {path}" for path in written))
     print(f"key, to keep apart: {key_file}")
 

@@ -49,6 +49,7 @@ def review(settings: ReviewSettings) -> None:
         CorpusError, RunError: items or a sheet can't be read or written.
     """
     from generator.common.atomic_files import write_lines
+    from generator.common.console import count_noun
     from generator.output.tables import print_table
     from generator.sets import dialog_set
     from judges.sheets import read_sheet, write_sheet
@@ -64,7 +65,7 @@ def review(settings: ReviewSettings) -> None:
         raise CorpusError(f"run={settings.run}: no turn has its own contexts and a reference; give items of RAD-Bench")
     if settings.sheet:
         write_sheet(settings.sheet, [_row(name, *each) for name, each in turns.items()], [SUFFICES])
-        print(f"{settings.sheet}: {len(turns)} turns to answer with yes or no; give each person a copy")
+        print(f"{settings.sheet}: {count_noun(len(turns), 'turn')} to answer with yes or no; give each person a copy")
         return
     answer = Criterion(name=SUFFICES, question="Do the contexts hold what the reference says?").parse
     rows, kept = count_votes(items, [read_sheet(sheet, SUFFICES, answer, turns) for sheet in settings.sheets])

@@ -17,7 +17,7 @@ from omegaconf import DictConfig
 
 from generator.common.atomic_files import write_lines, write_text
 from generator.common.concurrency import together
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.common.language import IN_ENGLISH, known_codes, use_languages
 from generator.config.job import Job, RunFailed, load_named
 from generator.config.settings import human_corpora
@@ -60,7 +60,7 @@ def judge(cfg: DictConfig, job: Job) -> None:
         summary = run_session(run, closing_table)
     if not summary.judged:
         reason = next(iter(summary.judges[0].unjudged), "nothing to judge")
-        note(f"error: none of {summary.turns} turns could be judged; the most frequent reason: {reason}")
+        note(f"error: none of {count_noun(summary.turns, 'turn')} could be judged; the most frequent reason: {reason}")
         raise RunFailed(1)
     for each in summary.judges:
         if each.unjudged:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from statistics import fmean, median
 
+from generator.common.console import count_noun
 from generator.dialogs.columns import NEEDS_DOCUMENTS
 from generator.execution.store import Store
 from generator.output.summary import Tokens
@@ -197,5 +198,5 @@ def closing_table(summary: JudgingSummary) -> None:
     print_table(rows, ("model", "turns", "labels", *numbers), right=("turns", *numbers))
     tokens = summary.tokens
     if summary.lm_calls:
-        calls = f"{summary.lm_calls} calls, {tokens.prompt} prompt tokens, {tokens.completion} completion tokens"
-        print(f"{calls}, {timedelta(seconds=int(summary.seconds))}", flush=True)
+        calls, time = count_noun(summary.lm_calls, "call"), timedelta(seconds=int(summary.seconds))
+        print(f"{calls}, {tokens.prompt:,} prompt tokens, {tokens.completion:,} completion tokens, {time}", flush=True)

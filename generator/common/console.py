@@ -20,7 +20,7 @@ def continues(fresh: bool) -> str:
 
 def count_noun(number: int, noun: str) -> str:
     """Return a number with its noun, singular or plural."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def send_notes(sink: Callable[[str], None]) -> None:

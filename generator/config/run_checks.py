@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from generator.common.console import count_noun
 from generator.config.settings import Settings
 from generator.errors import ConfigError
 from generator.models.endpoints import Endpoint
@@ -64,7 +65,8 @@ def _check_turns(settings: Settings, taxonomy: Taxonomy) -> None:
     most = max([settings.turns.most, *(share.type.turns or 0 for share in taxonomy.first)])
     if settings.min_turns > most and not taxonomy.tasks:
         raise ConfigError(
-            f"min_turns={settings.min_turns}: no dialog has more than {most} turns; lower it or raise turns"
+            f"min_turns={settings.min_turns}: no dialog has more than {count_noun(most, 'turn')}; lower it or "
+            "raise turns"
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from generator.common.console import count_noun
 from generator.config.settings import Settings
 from generator.estimation.forecast import CONFIDENCE, Forecast, Range
 from generator.estimation.settings import EstimateSettings
@@ -57,17 +58,19 @@ def show(
     ]
     if done is not None:
         spent = done.total
-        took = f"{spent.calls:,} calls"
+        took = count_noun(spent.calls, "call")
         if spent.prompt:
             took += f", {spent.prompt:,} prompt and {spent.completion:,} completion tokens"
-        rows.append(("of it so far", f"{done.accepted} of {len(done.plans)} dialogs accepted, {took}"))
+        rows.append(("of it so far", f"{done.accepted:,} of {count_noun(len(done.plans), 'dialog')} accepted, {took}"))
     print_table([*rows, ("how sure", _sureness(found, measured, own.earlier_run or settings.folder))])
 
 
 def _sureness(found: Forecast, measured: History | None, folder: Path) -> str:
     if measured is None:
         return "a guess, since nothing is measured: preview=5 or earlier_run=RUN measures"
-    text = f"measured on {len(measured.plans)} dialogs, {measured.accepted} of them accepted, in {folder}"
+    text = (
+        f"measured on {count_noun(len(measured.plans), 'dialog')}, {measured.accepted:,} of them accepted, in {folder}"
+    )
     if found.spread:
         return (
             f"{text}\nwhat runs take lies in the intervals in {CONFIDENCE:.0%} of cases; a longer preview narrows them"

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from generator.common.atomic_files import write_text
 from generator.common.concurrency import run_async
-from generator.common.console import continues, note
+from generator.common.console import continues, count_noun, note
 from generator.common.interruption import ends_at_once, interruptible, unless
 from generator.errors import GroundedDialogsError
 from generator.execution.store import Store
@@ -120,7 +120,7 @@ def run_session(session: Session[S], show: Callable[[S], None]) -> S:
     print(f"run folder: {session.folder}", flush=True)
     if interrupted and not summary.complete:
         done, total = session.progress(summary)
-        note(f"interrupted: {done} of {total} dialogs are done and written; {continues(session.fresh)}")
+        note(f"interrupted: {done} of {count_noun(total, 'dialog')} done and written; {continues(session.fresh)}")
         raise KeyboardInterrupt("reported")
     return summary
 

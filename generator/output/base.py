@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, TextIO
 
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.dialogs.filter import Filter, filter_pairs
 from generator.errors import ExportError
 from generator.schema import Dialog, Document, Passage
@@ -47,7 +47,9 @@ def kept_items(source: ExportSource, export: str) -> Iterator[Dialog]:
         else:
             yield dialog
     if left_out:
-        note(f"export={export}: left out {left_out} dialogs with a pair that was not kept, see drops.jsonl")
+        note(
+            f"export={export}: left out {count_noun(left_out, 'dialog')} with a pair that was not kept, see drops.jsonl"
+        )
 
 
 class Exporter(Protocol):

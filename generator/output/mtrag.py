@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.corpora.mtrag.names import NO_LABEL, format_turn_id, to_published_label
 from generator.errors import CorpusError
 from generator.output.base import ExportSource, open_text, to_json
@@ -133,9 +133,10 @@ class _Contexts:
             remedy = f"; export.contexts=retrieved lowers that to {least}" if least < told.total() else ""
             note(f"export=mtrag: the number of passages tells {classes} tasks from answerable ones{remedy}")
         if self._contradicted:
+            tasks = count_noun(self._contradicted, "unanswerable task")
             note(
-                f"export=mtrag: left out {self._contradicted} unanswerable tasks that the judge answerability found "
-                "answerable; export.contexts=relevant keeps them"
+                f"export=mtrag: left out {tasks} that the judge answerability found answerable; "
+                "export.contexts=relevant keeps them"
             )
 
     def _told(self, contexts: Contexts) -> Counter[str]:

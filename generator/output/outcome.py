@@ -14,7 +14,7 @@ _Rows = Iterator[tuple[str, str]]
 
 def closing_table(summary: Summary) -> None:
     """Print the outcome of a run."""
-    attempted = f"{summary.accepted} of {count_noun(summary.attempted, 'attempted dialog')}"
+    attempted = f"{summary.accepted:,} of {count_noun(summary.attempted, 'attempted dialog')}"
     rows = [("accepted", f"{attempted}, {count_noun(summary.pairs, 'pair')}")]
     rows += [*_losses(summary), *_worth(summary), *(_shares(summary) if summary.accepted else ())]
     if summary.skipped:
@@ -39,7 +39,7 @@ def _losses(summary: Summary) -> _Rows:
 def _worth(summary: Summary) -> _Rows:
     if summary.unjudged_pairs:
         reason = next(iter(summary.unjudged), "")
-        unjudged = f"{summary.unjudged_pairs} of {count_noun(summary.pairs, 'pair')}, most often: {reason}"
+        unjudged = f"{summary.unjudged_pairs:,} of {count_noun(summary.pairs, 'pair')}, most often: {reason}"
         yield "unjudged", f"{unjudged}; python -m judges judges them again, or by another judge"
     if summary.evidence_covers is not None:
         yield "evidence", f"covers the answer of {summary.evidence_covers:.0%} of the pairs"

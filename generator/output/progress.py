@@ -11,6 +11,7 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Progresses
 from rich.text import Text
 
+from generator.common.console import count_noun
 from generator.common.sanitize import printable
 from generator.dialogs.live import Step
 from generator.execution.pipeline import Progress
@@ -72,7 +73,7 @@ class Display:
         self._task = self._bar.add_task(self._count(self._now), total=dialogs, completed=accepted)
         if accepted:
             attempted_too = f", {attempted} attempted" if drops else ""
-            self.note(f"continuing: {accepted} of {dialogs} dialogs {verb}{attempted_too} so far")
+            self.note(f"continuing: {accepted} of {count_noun(dialogs, 'dialog')} {verb}{attempted_too} so far")
 
     def _count(self, progress: Progress) -> str:
         count = f"{progress.accepted}/{progress.dialogs} {self._verb}"

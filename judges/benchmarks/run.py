@@ -19,7 +19,7 @@ from omegaconf import DictConfig
 from pydantic_core import to_jsonable_python
 
 from generator.common.atomic_files import make_folder, write_lines, write_text
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.common.language import IN_ENGLISH, use_languages
 from generator.config.job import Job, RunFailed, load_named
 from generator.config.parts import identify
@@ -229,7 +229,7 @@ class EvaluationRun(Session[Result]):
         scores = result.scores
         if result.judged:
             self.benchmark.show(scores)
-        print(f"{scores['lm_calls']:,} calls, {scores['tokens']['prompt']:,} prompt tokens", flush=True)
+        print(f"{count_noun(scores['lm_calls'], 'call')}, {scores['tokens']['prompt']:,} prompt tokens", flush=True)
         for reason, count in result.failures.items():
             note(f"{count} of {scores['answers']} answers lack a score: {reason}")
         if scores.get("empty"):

@@ -92,7 +92,7 @@ def test_an_experiment_may_be_a_sweep_that_the_command_line_replaces(
         arguments = ["+experiment=mtrag_s", "corpus.path=.", "retriever=bm25", *given]
         done = command(*arguments, program=index.COMMAND)
         assert done.code == 0, done.err
-        assert done.out.count("indexed: 1 passages of 1 documents") == runs
+        assert done.out.count("indexed: 1 passage of 1 document,") == runs
 
 
 def test_a_setting_that_an_experiment_sweeps_over_and_another_corpus_lacks_is_said_to_be_of_the_experiment(

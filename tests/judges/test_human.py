@@ -563,7 +563,7 @@ def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_p
     [
         (["criteria=nope"], "choose from lee2024, mtrag"),
         (["annotators=[a,a]"], "annotators: a is there twice"),
-        (["each=2", "annotators=[a]"], "each=2: there are 1 annotators"),
+        (["each=2", "annotators=[a]"], "each=2: annotators names only 1"),
         (["strata=[colour]"], "strata"),
         (["items=0"], "items"),
     ],

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from generator.output.summary import Tokens
 from generator.schema import TASK, Dialog, Turn, Verdict
 from judges.__main__ import COMMAND
+from judges.summary import JudgingSummary, closing_table
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.records import load_dialogs, make_dialog, write_dialogs, write_json_lines
@@ -509,6 +511,12 @@ def test_means_are_conditioned_where_there_is_a_word_on_what_is_not_known(tmp_pa
             assert place.run(server, f"judge={name}", "fresh=true").code == 0
         (figures,) = place.summary()["judges"]
         assert (figures["all"]["conditioned"], figures["all"]["conditioned_turns"]) == (None, 0)
+
+
+def test_what_a_run_took_is_written_as_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    spent = {"lm_calls": 1, "tokens": Tokens(prompt=1234567, cached=0, completion=1000), "seconds": 65}
+    closing_table(JudgingSummary(input="x", dialogs=1, turns=1, skipped=0, judges=(), complete=True, **spent))
+    assert capsys.readouterr().out.endswith("1 call, 1,234,567 prompt tokens, 1,000 completion tokens, 0:01:05\n")
 
 
 # A judge that asks no model

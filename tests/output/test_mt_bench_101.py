@@ -56,7 +56,7 @@ def test_a_dialog_with_a_pair_that_is_not_kept_is_left_out(tmp_path: Path, capsy
     wrong = Verdict(judge="task", label="incorrect", explanation="", model="m")
     found = export(tmp_path, of_task("a", make_turn(1, verdicts=(wrong,)), make_turn(2)), of_task("b"))
     assert len(found) == 1
-    assert "left out 1 dialogs" in capsys.readouterr().err
+    assert "left out 1 dialog" in capsys.readouterr().err
 
 
 def test_a_dialog_without_a_task_is_an_error(tmp_path: Path) -> None:

@@ -352,7 +352,7 @@ def test_passages_that_answer_a_question_are_no_distractors_of_it(
         make_turn(2, hits=(hit(P2),), answerability="unanswerable", verdicts=(measured("partial"),)),
     )
     assert shown(exported(tmp_path, make_dialog(*turns), contexts="retrieved")) == ["1 (2)"]
-    assert "left out 1 unanswerable tasks" in capsys.readouterr().err
+    assert "left out 1 unanswerable task " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("contexts", ["relevant", "retrieved"])

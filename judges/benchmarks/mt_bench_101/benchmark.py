@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
+from generator.common.console import count_noun
 from generator.schema import Context, Dialog, Message, Turn
 from judges.benchmarks.base import AnswerLine, RatedBenchmark, to_chat, with_passages
 from judges.benchmarks.judgments import JudgmentLine
@@ -30,7 +31,8 @@ class MtBench101(RatedBenchmark):
             return fault
         if self.judged(item):
             return None
-        return f"has {len(item.turns)} turns; {item.task} is judged from turn {self.kinds[item.task].judged_from} on"
+        judged_from = self.kinds[item.task].judged_from
+        return f"has {count_noun(len(item.turns), 'turn')}; {item.task} is judged from turn {judged_from} on"
 
     def judged(self, item: Dialog) -> Sequence[Turn]:
         return item.turns[self.kinds[item.task].judged_from - 1 :]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
+from generator.common.console import count_noun
 from generator.schema import Context, Dialog, Message, Turn
 from judges.benchmarks.base import AnswerLine, RatedBenchmark, golden_item, to_chat, with_passages
 from judges.benchmarks.judgments import JudgmentLine
@@ -36,7 +37,7 @@ class RadBench(RatedBenchmark):
             return fault
         expected = self.kinds[item.task].turns
         if len(item.turns) != len(expected):
-            return f"has {len(item.turns)} turns; {item.task} has {len(expected)}"
+            return f"has {count_noun(len(item.turns), 'turn')}; {item.task} has {len(expected)}"
         for turn, seen in zip(golden_item(item, item.turns).turns, expected, strict=True):
             if "reference" in seen.judge and not turn.answer:
                 return f"turn {turn.turn} has no reference, which answers in {item.task} are judged by"
