@@ -76,7 +76,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, s
     """Return the rows of a sheet with their numbers in the spreadsheet; cells without the space around them.
 
     Args:
-        columns: that have to be there.
+        columns: that have to be there; `Id` is the column `id` if there is no other.
 
     Raises:
         CorpusError: the file can't be read, or has not all of these columns.
@@ -87,17 +87,24 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, s
         raise CorpusError(f"{path}: can't be read: {describe(error)}") from error
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: is not a text in UTF-8; save the sheet as CSV in UTF-8") from error
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    first, _, rest = text.partition("\n")
+    delimiter, start = max(",;\t", key=first.count), 2
+    if first.rstrip("\r").strip('"') == f"sep={delimiter}":  # a line for Excel, which it shows to nobody
+        text, start = rest, 3
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # passages may be longer than what `csv` takes
     try:
         sheet = csv.reader(StringIO(text), delimiter=delimiter)
         head = next(sheet, [])
+        lacking = {name.casefold(): name for name in columns if name not in head}
+        head = [lacking.get(name.strip().casefold(), name) for name in head]
         named = [name for name in head if name]
         for name in columns:
             if name not in named:
                 known = ", ".join(named) or "none"
                 raise CorpusError(f"{path}: has no column {name!r} in its first row; it has {known}")
-        rows = [(number, dict(zip(head, cells, strict=False))) for number, cells in enumerate(sheet, start=2) if cells]
+        rows = [
+            (number, dict(zip(head, cells, strict=False))) for number, cells in enumerate(sheet, start=start) if cells
+        ]
     except csv.Error as error:
         raise CorpusError(f"{path}: is not CSV: {error}") from error
     return [(number, {name: row.get(name, "").strip() for name in named}) for number, row in rows]

@@ -144,9 +144,16 @@ def test_a_cell_is_no_formula_and_its_row_comes_back(tmp_path: Path, text: str) 
     assert read_sheet(tmp_path / "filled.csv", "rating", int, {name, "2"}) == {name: 8, "2": 8}
 
 
+@pytest.mark.parametrize("text", ["sep=;\r\nid;rating\r\n1;7\r\n", "sep=,\nid,rating\n1,7", "Id\tRating \n1\t7"])
+def test_a_sheet_may_name_its_separator_for_excel_and_have_columns_in_capitals(tmp_path: Path, text: str) -> None:
+    (tmp_path / "filled.csv").write_text(f"\ufeff{text}", encoding="utf-8", newline="")
+    assert read_sheet(tmp_path / "filled.csv", "rating", int, {"1"}) == {"1": 7}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("sep=;\nid;rating\n1;11\n", "row 3: rating '11' must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"),
         ("id,rating\n1,11\n", "row 2: rating '11' must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"),
         ("id,rating\n1,7\n2,good\n", "row 3: rating 'good' must be"),
         ("id;rating\n1;7,5\n", "row 2: rating '7,5' must be"),
