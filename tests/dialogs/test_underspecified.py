@@ -201,6 +201,15 @@ def test_a_letter_that_is_part_of_a_number_or_a_word_is_no_number(
         assert len(find_readings(pieces, 3)) == found
 
 
+@pytest.mark.parametrize(("code", "told"), [("en", "Twelve"), ("de", "Zwölf"), ("fr", "Douze"), ("es", "Doce")])
+def test_a_number_in_words_is_no_plain_word(code: str, told: str) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        (reading,) = list_readings([piece("tower", f"{told} Orrin tram mill barn fox.")])
+        assert reading.plain.isdisjoint(topic_stems(told))
+        assert "12" in reading.names
+
+
 def test_a_language_without_patterns_for_asking_back_takes_a_question_for_it() -> None:
     russian, told = load_language("ru"), "Утерянный сезонный билет заменяют в кассе за {} крон."
     ferry, pool = (piece(name, told.format(price)) for name, price in (("паром", 12), ("бассейн", 9)))
