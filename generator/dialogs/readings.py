@@ -22,7 +22,6 @@ from generator.schema import Evidence, Passage, Record
 _SHARED, _FEWEST, _SOME = 2, 3, 4
 _ENDS = (*".!?。！？؟।۔",)
 _NUMBER, _DIGITS = re.compile(r"\b\w*\d\w*"), re.compile(r"\d+")
-_NUMBER_WORD = re.compile(r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice)\b", re.I)
 _INSIDE = re.compile(r"(?<!^)(?<![.!?:*_#-] )\b[^\W\d_][^\W_]*")  # a word that no sentence begins with
 
 
@@ -97,8 +96,9 @@ def _find_names(sentence: str) -> list[str]:
     """Return the numbers of a sentence, and where capitals show names, its words in capitals."""
     language = dialog_language()
     names = (_NUMBER if language.spaced else _DIGITS).findall(sentence)
+    if language.spaced:  # else each letter of a number is one (一般)
+        names += (term.text for term in read_terms(sentence) if term.kind == "number")
     if language.capitals:
-        names += _NUMBER_WORD.findall(sentence)
         names += (word for word in _INSIDE.findall(sentence) if word[0].isupper())
     return names
 
