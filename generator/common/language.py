@@ -98,6 +98,8 @@ PatternName = Literal[
     "asks_of_it",  # begins with what it asks of “it”
     "refers",  # can't be understood without what was said
     "refers_within",  # unless the text up to there ends with a pronoun for what it names itself
+    "sort",  # before the sort of a thing, in place of its name (“this library”)
+    "bare",  # a pronoun for a thing
     "plural",  # a noun of several
     "person",  # a noun that may be a person
     "participle",  # behind “is” or “has”

@@ -8,6 +8,8 @@ and what counts as asking back is `find_request`'s to say.
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import dspy
 
@@ -55,9 +57,6 @@ READINGS = "The things that it could be about, and what is told of each"
 _WIDER = 4
 # Readings that a question is written for: where many things are alike, a search finds few of any three.
 _READINGS = 8
-# Of the 24 underspecified questions of MTRAG-UN's sample, most name the sort of a thing (“this library”, “the actor”),
-# and one of the 18 later ones says “it” without (“How does it affect the cell?”).
-_SORT, _BARE = re.compile(r"\b(?:this|these) (?=\w)", re.I), re.compile(r"\b(?:it|its|they|them|their)\b", re.I)
 # A question, what the search for it returned, and those of the readings that it found.
 _Unclear = tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]
 
@@ -199,6 +198,7 @@ class Underspecified(dspy.Module):
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
         used, spoken = _list_used(task), _list_spoken(task)
+        language, sort = dialog_language(), dialog_language().pattern("sort")
 
         async def draw(attempt: Attempt) -> _Unclear:
             prediction = await call(
@@ -221,9 +221,11 @@ class Underspecified(dspy.Module):
             first = [name for name in (reading.passage.id for reading in readings) if name in ids]
             found = list_meant(stems, shared, [by_id[name] for name in dict.fromkeys([*first, *ids])])
             focus = " ".join(reading.text for reading in readings)
-            by_sort = _SORT.sub("the ", question)
+            # Of the 24 underspecified questions of MTRAG-UN's sample, most name the sort of a thing (“this library”),
+            # and one of the 18 later ones says “it” without (“How does it affect the cell?”).
+            by_sort = sort.sub("", question) if sort else question
             fault = find_fault(by_sort, task.documents, task.history, task.question_type, self.repetition, focus)
-            if fault is None and task.history and refers_back(by_sort) and _BARE.search(by_sort):
+            if fault is None and task.history and refers_back(by_sort) and language.matches("bare", by_sort):
                 fault = "has one reading: “it” is what the User just spoke of, so name the sort of thing"
             if fault is None and stems & apart:
                 fault = f"tells which one is meant: leave out {spell(stems & apart, question)}"

@@ -1,4 +1,4 @@
-"""Read what answers and later questions say, in each language; `tests/data/languages` has sentences of five."""
+"""Read what answers and later questions say, in each language; `tests/data/languages` has sentences of eight."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from generator.common.shingles import content_stems
 from generator.dialogs.checks.answerability import measure_answerability
 from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.checks.asks_back import find_request
-from generator.dialogs.checks.later_turns import REPEATS, find_later_fault
+from generator.dialogs.checks.later_turns import REPEATS, find_later_fault, refers_back
 from generator.dialogs.checks.questions import speaks_of_documents
 from generator.prompts.sections import Documents
 from judges.metrics.grounding import strip_refusal
@@ -40,13 +40,18 @@ SEEN: dict[str, Callable[..., object]] = {
     "clarifies": lambda of, text: of.matches("clarifies", text),
     "whether": lambda of, text: of.pattern("whether").match(text),
     "asks_the_same": lambda of, earlier, question: repeats(earlier, question),
+    "refers": lambda of, text: refers_back(text),
     "echoes": lambda of, question, answer: fault(answer, question) == "answers nothing",
 }
 
 
 @pytest.mark.parametrize(
     ("code", "check"),
-    [*((code, check) for code in ("hi", "ja") for check in SEEN), *((code, "refuses") for code in ("it", "nl", "pt"))],
+    [
+        *((code, check) for code in ("hi", "ja") for check in SEEN if check != "refers"),
+        *((code, "refuses") for code in ("it", "nl", "pt")),
+        *((code, "refers") for code in ("de", "es", "fr")),
+    ],
 )
 def test_sentences_are_read_as_people_read_them(code: str, check: str) -> None:
     sentences = yaml.safe_load((DATA / f"{code}.sentences.yaml").read_text(encoding="utf-8"))

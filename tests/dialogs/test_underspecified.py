@@ -411,6 +411,43 @@ def test_a_later_question_says_no_pronoun_for_what_nobody_named() -> None:
     assert [turn.query for turn in draft.turns] == [about_mill["question"], QUESTION["question"]]
 
 
+@pytest.mark.parametrize(
+    ("code", "told", "before", "bare", "by_sort", "hedges"),
+    [
+        (
+            *("de", "Ein verlorener Ausweis wird im {} für {} Kronen ersetzt.", "Wann mahlt die Mühle Roggen?"),
+            *("Was kostet dort ihr verlorener Ausweis?", "Was kostet in diesem Haus ein verlorener Ausweis?"),
+            "Im Bad kostet es zwölf Kronen, im Kino neun. Welches meinen Sie?",
+        ),
+        (
+            *("fr", "Une carte perdue est remplacée par {} pour {} couronnes.", "Quand le moulin moud-il le seigle ?"),
+            *("Combien coûte sa carte perdue ?", "Combien coûte une carte perdue dans cette maison ?"),
+            "Au bad, douze couronnes, au kino, neuf. De laquelle parlez-vous ?",
+        ),
+        (
+            *("es", "Un carné perdido lo reemplaza {} por {} coronas.", "¿Cuándo muele el molino el centeno?"),
+            *("¿Cuánto cuesta su carné perdido?", "¿Cuánto cuesta un carné perdido en este edificio?"),
+            "En el bad, doce coronas; en el kino, nueve. ¿A cuál se refiere?",
+        ),
+    ],
+)
+def test_a_later_question_names_the_sort_of_a_thing_in_its_own_language(
+    code: str, told: str, before: str, bare: str, by_sort: str, hedges: str
+) -> None:
+    language, numbers = load_language(code), {"de": "zwölf neun", "fr": "douze neuf", "es": "doce nueve"}[code].split()
+    bad, kino = (piece(at, told.format(at.title(), n)) for at, n in zip(("bad", "kino"), numbers, strict=True))
+    mill = piece("mill", MILL.text)
+    model = Scripted(
+        ask=[{"question": before, "consistent": True}, {"question": bare}, {"question": by_sort}],
+        answer=[{"answer": "1958.", "consistent": True}, {"answer": hedges}],
+    )
+    found = Shelf([[mill], [bad, kino], [mill], [bad, kino], [bad, kino]])
+    with use_languages(Languages(language, language)):
+        draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], mill)
+    assert [turn.query for turn in draft.turns] == [before, by_sort]
+    assert "name the sort of thing" in task(model.prompts("ask")[2])
+
+
 def test_what_fits_the_last_thing_in_every_word_leaves_no_second_reading() -> None:
     lift, *others = (
         piece(at, f"A lost ticket is replaced for {n} crowns.") for at, n in (("lift", 5), ("barn", 6), ("farm", 9))
