@@ -6,10 +6,7 @@ and what counts as asking back is `find_request`'s to say.
 """
 
 import asyncio
-import re
 from collections.abc import Iterator, Sequence
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import dspy
 
