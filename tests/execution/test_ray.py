@@ -125,7 +125,7 @@ def calling_workers(server: OpenAIServer) -> list[int]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            makes_dialogs = (process / "cmdline").read_bytes().startswith(b"ray::MapWorker(Map(Worker))")
+            makes_dialogs = (process / "cmdline").read_bytes().startswith(b"ray::Worker")
             if makes_dialogs and any(str(file.readlink()) in sockets for file in (process / "fd").iterdir()):
                 found.append(int(process.name))
         except OSError:  # it has ended, or closed the file

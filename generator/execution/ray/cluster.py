@@ -19,8 +19,6 @@ _OBJECT_STORE_BYTES = 512 << 20
 _LOOPBACK = "127.0.0.1"
 # Time limits for a connection to a cluster's address, and for an answer there: Ray itself would try for many minutes.
 _CONNECT_S, _ANSWER_S = 5.0, 60.0
-# Consecutive deaths of workers at their start: enough for each of a few workers to die once.
-_DEATHS_AT_START = 10
 
 
 class Cluster:
@@ -35,7 +33,8 @@ class Cluster:
         gpus: reserved for each worker, beside a CPU.
 
     Attributes:
-        ray: the package, with `ray.data`.
+        ray: the package.
+        room: the number of workers that can start now.
 
     Raises:
         RunError: Ray isn't installed, there is no cluster, or none can be started.
@@ -58,15 +57,15 @@ class Cluster:
                 f"executor.address={address or 'null'}: {where} ({why}); `ray start --head` starts one"
             ) from self._failure
         resources = self.ray.cluster_resources()
-        room = int(min(resources.get(kind, 0) // each for kind, each in (("CPU", 1), ("GPU", gpus)) if each))
-        if room < workers and not address:  # a cluster started here never gets more GPUs
+        self.room = int(min(resources.get(kind, 0) // each for kind, each in (("CPU", 1), ("GPU", gpus)) if each))
+        if self.room < workers and not address:  # a cluster started here never gets more GPUs
             self.leave()
             raise RunError(
                 f"executor.gpus={gpus:g}: this machine has {resources.get('GPU', 0):g} GPUs, too few for "
                 f"executor.workers={workers}; lower one of the two"
             )
-        if room < workers:
-            note(f"the cluster has room for {room} of {workers} workers now; the others start when there is more")
+        if self.room < workers:
+            note(f"the cluster has room for {self.room} of {workers} workers now; the others start when there is more")
 
     def leave(self) -> None:
         """Disconnect, and end a cluster that was started here."""
@@ -110,20 +109,11 @@ def _import_ray(local: bool) -> Any:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
-        import ray.data
     except ImportError as error:
         raise RunError(
             f"executor=ray needs the package ray ({error}): install the extra 'ray' (uv sync --inexact --extra "
             "ray), or set executor=local"
         ) from error
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    # Each row is a block, and so a task of its own: no row waits for another.
-    context.target_max_block_size = 1
-    context._max_num_blocks_in_streaming_gen_buffer = None
-    # A worker that dies at its start is replaced, as any other is; workers that never start end the run.
-    context.max_consecutive_actor_init_deaths = _DEATHS_AT_START
     return ray
 
 
@@ -144,15 +134,15 @@ def _silence_stderr() -> Iterator[None]:
 def as_run_error() -> Iterator[None]:
     """Raise Ray's errors about its cluster, and modules that a node lacks, as a RunError.
 
-    Another exception in a worker is a bug, and passes unchanged.
+    An exception in a worker is raised as it was there: one that isn't ours is a bug.
     """
     from ray.exceptions import RayError, RayTaskError
 
     try:
         yield
-    except GroundedDialogsError:
-        raise
     except RayError as error:
+        if isinstance(error, RayTaskError) and isinstance(error.cause, GroundedDialogsError):
+            raise error.cause from None
         if missing := re.search(r"(?:ModuleNotFound|Import)Error: (.+)", str(error)):
             raise RunError(
                 f"executor=ray: a process on the cluster can't import this program or a package of the run "

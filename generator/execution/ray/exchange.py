@@ -1,4 +1,4 @@
-"""The exchange between the driver and the workers of a Ray cluster: plans that may start, and finished calls.
+"""The exchange between the driver and the workers of a Ray cluster: finished calls, lines to show, and the end.
 
 A small actor on the driver's node, so that it ends with the driver. It doesn't parse the replies that it holds.
 """
@@ -15,17 +15,15 @@ class Exchange:
     """The actor.
 
     Args:
-        first: the number of the first plan.
         calls: the replies of earlier sessions of the run, by dialog id and key of the call.
     """
 
-    def __init__(self, first: int, calls: dict[str, dict[str, str]]) -> None:
-        self._end = first
+    def __init__(self, calls: dict[str, dict[str, str]]) -> None:
         self._calls = calls
         self._untaken: list[Call] = []
         self._notes: list[str] = []
         self._workers = 0
-        self._closed, self._news, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Condition()
+        self._closed, self._news = asyncio.Event(), asyncio.Event()
 
     async def watch(self, driver: int) -> None:
         """Close when the driver, the process with this id, ends: Ray lets workers run on for some seconds."""
@@ -37,18 +35,6 @@ class Exchange:
                 self._closing = asyncio.ensure_future(self.close())
 
             loop.add_reader(ended, close)
-
-    async def allow(self, end: int) -> None:
-        """Allow plans below `end` to start."""
-        async with self._changed:
-            self._end = max(end, self._end)
-            self._changed.notify_all()
-
-    async def allowed(self, begun: int) -> int:
-        """Wait until plans from `begun` on may start; return their end, or 0 when there are no more."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._closed.is_set() or self._end > begun)
-            return 0 if self._closed.is_set() else self._end
 
     async def find(self, dialog_id: str) -> dict[str, str]:
         """Return the replies of a dialog, by the keys of the calls."""
@@ -64,7 +50,6 @@ class Exchange:
     async def begun(self) -> int:
         """Count a worker that has started, perhaps as the replacement of another; return how many have."""
         self._workers += 1
-        self._news.set()
         return self._workers
 
     async def tell(self, text: str) -> None:
@@ -72,8 +57,8 @@ class Exchange:
         self._notes.append(text)
         self._news.set()
 
-    async def take(self, done: list[str]) -> tuple[list[Call], int, list[str]]:
-        """Wait for news; return the calls finished since the last time, the number of workers so far, and new lines.
+    async def take(self, done: list[str]) -> tuple[list[Call], list[str]]:
+        """Wait for news; return the calls finished since the last time, and new lines.
 
         Args:
             done: ids of dialogs with an outcome, whose calls are no longer needed.
@@ -85,14 +70,12 @@ class Exchange:
         notes, self._notes = self._notes, []
         if not self._closed.is_set():
             self._news.clear()
-        return taken, self._workers, notes
+        return taken, notes
 
     async def close(self) -> None:
-        """Start no more plans, and cancel those in progress."""
-        async with self._changed:
-            self._closed.set()
-            self._news.set()
-            self._changed.notify_all()
+        """Have the workers cancel what is in progress."""
+        self._closed.set()
+        self._news.set()
 
     async def closed(self) -> None:
         """Wait for `close`."""

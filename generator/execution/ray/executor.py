@@ -1,7 +1,7 @@
-"""The executor on a Ray cluster: worker processes generate dialogs with Ray Data, whose rows are the plans.
+"""The executor on a Ray cluster: worker processes, actors of Ray, generate the dialogs.
 
-The driver, this process, decides which plans may start, receives their dialogs in any order, and treats them as in a
-local run. Ray replaces workers that die, and their dialogs are generated again. See `docs/scaling.md`.
+The driver, this process, gives each plan to the worker that has fewest dialogs, receives the dialogs in any order, and
+treats them as in a local run. Ray restarts workers that die, and repeats their work. See `docs/scaling.md`.
 """
 
 import asyncio
@@ -11,15 +11,14 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
-from threading import Thread
 from typing import Any, TypeVar
 
 from pydantic import Field, field_validator
 
-from generator.common.concurrency import Piece, Wanted, in_order, one_by_one
+from generator.common.concurrency import Piece, Wanted, cancel, in_order, one_by_one
 from generator.common.console import note
 from generator.dialogs.generate import GeneratedDialog
-from generator.errors import GroundedDialogsError, RunError, describe
+from generator.errors import RunError, describe
 from generator.execution.base import Executor, ExecutorSettings, Plans
 from generator.execution.ray.cluster import Cluster, as_run_error
 from generator.execution.ray.exchange import Call, Exchange
@@ -32,6 +31,8 @@ T = TypeVar("T")
 _CLOSE_S = 5.0
 # Seconds between two fetches of finished calls: the calls of that time are lost if the driver is killed.
 _FETCH_S = 0.05
+# A worker that dies is started again so often; one that always dies at its start ends the run.
+_RESTARTS = 100
 
 
 class RaySettings(ExecutorSettings):
@@ -75,27 +76,52 @@ class RayExecutor(Executor):
         self._cluster: Cluster | None = None
 
     async def ready(self) -> None:
-        await asyncio.to_thread(self._ray)
+        await asyncio.to_thread(self._connect)
 
     async def results(
         self, plans: Plans, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
     ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
         await self.ready()
-        loop, first = asyncio.get_running_loop(), plans.store.attempted
+        share = max(1, plans.at_once // self._settings.workers)
         with as_run_error():
-            exchange = self._exchange(first, plans.store)
-            rows = self._rows(exchange, first, plans)
-        session = _Session(plans.store, exchange, first, self._settings.workers)
-        reading = Thread(target=_read, args=(rows, loop, session), daemon=True)  # a daemon, since Ray may never return
-        reading.start()
+            exchange = self._exchange(plans.store)
+            workers = self._actors(
+                "Worker", self._settings.workers, _pickle(plans.open), self._settings.workers, exchange, Path.cwd()
+            )
+        session = _Session(plans.store, exchange)
         fetching = asyncio.create_task(session.fetch_calls())
+        # The dialogs that each worker can take, those first of which the worker has fewest.
+        free: asyncio.PriorityQueue[tuple[int, int]] = asyncio.PriorityQueue()
+        joining = [asyncio.create_task(_join(worker, place, share, free)) for place, worker in enumerate(workers)]
+        working: set[Any] = set()
+
+        async def generate(number: int) -> GeneratedDialog:
+            slot, place = await free.get()
+            dialog = workers[place].generate.remote(number)
+            working.add(dialog)
+            try:
+                with as_run_error():
+                    made = GeneratedDialog.model_validate_json(await dialog)
+                working.remove(dialog)
+                return made
+            finally:
+                free.put_nowait((slot, place))
+
+        async def unless_failing(number: int) -> GeneratedDialog:
+            made = asyncio.create_task(generate(number))
+            try:
+                await asyncio.wait({made, fetching}, return_when=asyncio.FIRST_COMPLETED)
+                if not made.done():
+                    fetching.result()  # raises why no call can be recorded
+                return made.result()
+            finally:
+                await cancel(made)
 
         def make(number: int) -> Any:
-            return session.dialog(number) if number < plans.limit else None
+            return unless_failing(number) if number < plans.limit else None
 
         try:
-            # Twice as many plans as dialogs in progress, so that no worker waits for its next one.
-            async with aclosing(in_order(make, first, 2 * plans.at_once, stop, wanted)) as results:
+            async with aclosing(in_order(make, plans.store.attempted, plans.at_once, stop, wanted)) as results:
                 async for number, made in results:
                     try:
                         yield number, made
@@ -104,10 +130,11 @@ class RayExecutor(Executor):
         finally:
             session.closing = True
             exchange.close.remote()
-            await asyncio.to_thread(reading.join, _CLOSE_S)
+            await cancel(*joining)
             with suppress(TimeoutError, RunError):  # the first error says more
-                await asyncio.wait_for(fetching, _CLOSE_S)
-                await asyncio.wait_for(session.fetch(), _CLOSE_S)
+                async with asyncio.timeout(_CLOSE_S):
+                    await asyncio.gather(fetching, *working, return_exceptions=True)
+                    await session.fetch()
             self.disconnect()
 
     def spread(self, function: Callable[[Piece], T], pieces: Iterable[Piece]) -> Iterator[T]:
@@ -115,23 +142,14 @@ class RayExecutor(Executor):
         if len(pieces) < 2:  # nothing to distribute
             yield from one_by_one(function, pieces)
             return
-        rows, applied = [{"piece": pickle.dumps(piece)} for piece in pieces], _pickle(function)
-        ray = self._ray()
-        from generator.execution.ray.worker import Apply
+        applied, room = _pickle(function), self._connect().room
+        from ray.util import ActorPool
 
         with as_run_error():
-            dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-                Apply,
-                fn_constructor_args=(applied, Path.cwd()),
-                compute=ray.data.ActorPoolStrategy(size=min(self._settings.workers, len(rows))),
-                num_cpus=1,
-                num_gpus=self._settings.gpus,
+            appliers = self._actors(
+                "Applier", max(1, min(len(pieces), room, self._settings.workers)), applied, Path.cwd()
             )
-            dataset.context.execution_options.preserve_order = True
-            for row in _each(dataset):
-                if row["error"]:
-                    raise pickle.loads(row["error"])
-                yield pickle.loads(row["made"])
+            yield from ActorPool(appliers).map(lambda applier, piece: applier.apply.remote(piece), pieces)
 
     def disconnect(self) -> None:
         """End the workers, and a cluster that was started here."""
@@ -139,93 +157,44 @@ class RayExecutor(Executor):
             self._cluster.leave()
             self._cluster = None
 
-    def _ray(self) -> Any:
-        """Return Ray, connected."""
+    def _connect(self) -> Cluster:
         if self._cluster is None:
             wanted = self._settings
             self._cluster = Cluster(wanted.address, wanted.workers, wanted.gpus)
-        return self._cluster.ray
+        return self._cluster
 
-    def _exchange(self, first: int, store: Store) -> Any:
+    def _exchange(self, store: Store) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        ray = self._ray()
+        ray = self._connect().ray
         calls: dict[str, dict[str, str]] = {}
         for dialog_id, key, reply in store.all_calls():
             calls.setdefault(dialog_id, {})[key] = reply.model_dump_json()
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        actor = ray.remote(num_cpus=0, scheduling_strategy=here)(Exchange)
-        exchange = actor.remote(first, calls)
+        exchange = ray.remote(num_cpus=0, scheduling_strategy=here)(Exchange).remote(calls)
         exchange.watch.remote(os.getpid())
         return exchange
 
-    def _rows(self, exchange: Any, first: int, plans: Plans) -> Any:
-        """Return the dataset of all dialogs."""
-        from generator.execution.ray.worker import Worker, feed
+    def _actors(self, name: str, count: int, *arguments: object) -> list[Any]:
+        """Return actors of a class of `worker`; one that dies is started again, and so is its work."""
+        from generator.execution.ray import worker
 
-        ray = self._ray()
-        workers = self._settings.workers
-        share = max(1, plans.at_once // workers)
-        return (
-            ray.data.from_items([{"first": first}])
-            .flat_map(feed(exchange), num_cpus=0)
-            .map(
-                Worker,
-                fn_constructor_args=(_pickle(plans.open), workers, exchange, Path.cwd()),
-                # A few more plans than it generates at a time wait in each worker.
-                compute=ray.data.ActorPoolStrategy(
-                    size=workers,
-                    max_concurrent_calls_per_actor=share,
-                    max_tasks_in_flight_per_actor=share + max(2, share // 4),
-                ),
-                num_cpus=1,
-                num_gpus=self._settings.gpus,
-            )
-        )
+        options = {"num_cpus": 1, "num_gpus": self._settings.gpus, "max_restarts": _RESTARTS, "max_task_retries": -1}
+        actor = self._connect().ray.remote(**options)(getattr(worker, name))
+        return [actor.remote(*arguments) for _ in range(count)]
 
 
 class _Session:
-    """The driver's state of one session of a run.
+    """The driver's side of the exchange in one session of a run.
 
     Attributes:
-        failure: the error that ended the stream of dialogs.
         closing: the exchange is being closed.
     """
 
-    def __init__(self, store: Store, exchange: Any, first: int, workers: int) -> None:
-        self._store, self._exchange, self._workers = store, exchange, workers
-        self._awaited: dict[int, asyncio.Future[str]] = {}
-        self._next, self._done = first, list[str]()
-        self.failure: BaseException | None = None
+    def __init__(self, store: Store, exchange: Any) -> None:
+        self._store, self._exchange = store, exchange
+        self._next, self._done = store.attempted, list[str]()
         self.closing = False
-
-    async def dialog(self, number: int) -> GeneratedDialog:
-        """Allow a plan to start, and return its dialog."""
-        if self.failure:
-            raise self.failure
-        self._awaited[number] = asyncio.get_running_loop().create_future()
-        self._exchange.allow.remote(number + 1)
-        try:
-            return GeneratedDialog.model_validate_json(await self._awaited[number])
-        finally:
-            del self._awaited[number]
-
-    def receive(self, row: dict[str, Any]) -> None:
-        """Take the row of a plan that a worker has finished."""
-        future = self._awaited.get(row["number"])
-        if future is None or future.done():
-            return
-        if row["error"]:
-            future.set_exception(pickle.loads(row["error"]))
-        elif row["made"]:
-            future.set_result(row["made"])
-
-    def fail(self, error: BaseException | None) -> None:
-        """End all waiting dialogs with an error."""
-        self.failure = self.failure or error or RunError("the Ray workers are gone; the same command continues the run")
-        for future in self._awaited.values():
-            if not future.done():
-                future.set_exception(self.failure)
 
     def mark_recorded(self, number: int, dialog_id: str) -> None:
         """Note that a plan has its outcome."""
@@ -234,27 +203,29 @@ class _Session:
 
     async def fetch_calls(self) -> None:
         """Record finished calls as they arrive."""
-        try:
-            while not self.closing:
-                await self.fetch()
-                await asyncio.sleep(_FETCH_S)
-        except GroundedDialogsError as error:
-            self.fail(error)
+        while not self.closing:
+            await self.fetch()
+            await asyncio.sleep(_FETCH_S)
 
     async def fetch(self) -> None:
         """Wait for finished calls and record them."""
         done, self._done = self._done, []
         with as_run_error():
             calls: list[Call]
-            calls, begun, notes = await self._exchange.take.remote(done)
+            calls, notes = await self._exchange.take.remote(done)
         for text in notes:
             note(text)
-        if begun > self._workers:
-            self._workers = begun
-            note("a worker has died and was replaced; its finished calls are not repeated")
         for number, dialog_id, key, stage, turn, reply in calls:
             if number >= self._next:  # otherwise its dialog is recorded already
                 self._store.add_call(dialog_id, key, stage, turn, ChatReply.model_validate_json(reply))
+
+
+async def _join(worker: Any, place: int, share: int, free: asyncio.PriorityQueue[tuple[int, int]]) -> None:
+    """Let a worker take its share of the dialogs once it has started."""
+    with suppress(Exception):  # which its first dialog raises again
+        await worker.__ray_ready__.remote()
+    for slot in range(share):
+        free.put_nowait((slot, place))
 
 
 def _pickle(part: object) -> bytes:
@@ -270,22 +241,3 @@ def _pickle(part: object) -> bytes:
             f"executor=ray: a part of your own can't be sent to workers ({describe(error)}); keep plain values in its "
             "settings, and make the rest where they open or build it, or set executor=local"
         ) from error
-
-
-def _read(dataset: Any, loop: asyncio.AbstractEventLoop, session: _Session) -> None:
-    """Pass on the rows of a dataset as they arrive, and the reason of their end."""
-    error: BaseException | None = None
-    with suppress(RuntimeError):  # the event loop has ended
-        try:
-            with as_run_error():
-                for row in _each(dataset):
-                    loop.call_soon_threadsafe(session.receive, row)
-        except BaseException as failure:
-            error = failure
-        loop.call_soon_threadsafe(session.fail, error)
-
-
-def _each(dataset: Any) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a dataset, each as soon as it arrives."""
-    for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-        yield from batch.to_pylist()

@@ -1,39 +1,22 @@
-"""The functions that Ray Data runs in the workers of a cluster, from rows to rows.
+"""The actors of a Ray cluster that do a run's work, each in a process of its own.
 
-Their arguments are unpickled with the first row: a `GroundedDialogsError` is then returned in that row, while a worker
-that failed at its start would be restarted again and again.
+Their arguments are unpickled with the first piece of work: its error then reaches the driver, while an actor that
+failed at its start would be restarted again and again.
 """
 
 import asyncio
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ray
-
 from generator.common.console import send_notes
-from generator.errors import GroundedDialogsError
 
 if TYPE_CHECKING:
     from generator.dialogs.generate import DialogGenerator
     from generator.models.lm import ChatReply
-
-Row = dict[str, Any]
-
-
-def feed(exchange: Any) -> Callable[[Row], Iterator[Row]]:
-    """Return a function that yields the rows of all plans as they may start; repeated, it yields the same."""
-
-    def numbers(row: Row) -> Iterator[Row]:
-        number = int(row["first"])
-        while end := ray.get(exchange.allowed.remote(number)):
-            yield from ({"number": n} for n in range(number, end))
-            number = end
-
-    return numbers
 
 
 class Worker:
@@ -51,15 +34,8 @@ class Worker:
         self._stack = AsyncExitStack()  # stays open as long as the process
         self._opened: asyncio.Task[DialogGenerator] | None = None
 
-    async def __call__(self, row: Row) -> Row:
-        """Return a row with the dialog as JSON, empty if cancelled, or with the pickled error that ends the run."""
-        number = int(row["number"])
-        try:
-            return {"number": number, "made": await self._unless_closed(number), "error": b""}
-        except GroundedDialogsError as error:
-            return {"number": number, "made": "", "error": pickle.dumps(error)}
-
-    async def _unless_closed(self, number: int) -> str:
+    async def generate(self, number: int) -> str:
+        """Return the dialog of a plan as JSON; empty if it is cancelled, since the exchange was closed."""
         if self._opened is None:
             self._opened = asyncio.create_task(self._open())
             self._closed = asyncio.ensure_future(self._exchange.closed.remote())
@@ -74,6 +50,8 @@ class Worker:
     async def _open(self) -> "DialogGenerator":
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # as the command line does
         number = await self._exchange.begun.remote()
+        if number > self._workers:
+            self._exchange.tell.remote("a worker has died and was replaced; its finished calls are not repeated")
         # One worker speaks for all, which would say the same.
         send_notes(self._exchange.tell.remote if number == 1 else lambda text: None)
         return await self._stack.enter_async_context(pickle.loads(self._opener)(self._workers))
@@ -116,7 +94,7 @@ def _enter(folder: Path) -> None:
         os.chdir(folder)
 
 
-class Apply:
+class Applier:
     """A worker that applies a function to pieces of work.
 
     Args:
@@ -129,10 +107,7 @@ class Apply:
         _enter(folder)
         self._function: Callable[[Any], Any] | None = None
 
-    def __call__(self, row: Row) -> Row:
-        """Return a row with the pickled result for the piece in `row`, or the pickled error."""
-        try:
-            self._function = self._function or pickle.loads(self._pickled)
-            return {"made": pickle.dumps(self._function(pickle.loads(row["piece"]))), "error": b""}
-        except GroundedDialogsError as error:
-            return {"made": b"", "error": pickle.dumps(error)}
+    def apply(self, piece: Any) -> Any:
+        """Return the function's result for a piece of work."""
+        self._function = self._function or pickle.loads(self._pickled)
+        return self._function(piece)
