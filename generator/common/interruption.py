@@ -54,17 +54,17 @@ def ends_at_once() -> None:
         signal.signal(number, signal.default_int_handler)
 
 
-async def unless(stop: asyncio.Event, opening: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `opening`, which may take minutes, as the loading of a model does.
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of `work`, which may take minutes, as the loading of a model does.
 
     Raises:
-        KeyboardInterrupt: `stop` was set first.
+        KeyboardInterrupt: `stop` was set first; the work is cancelled.
     """
-    opened, stopped = asyncio.create_task(opening), asyncio.create_task(stop.wait())
+    done, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait({opened, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not opened.done():
+        await asyncio.wait({done, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not done.done():
             raise KeyboardInterrupt
-        return opened.result()
+        return done.result()
     finally:
-        await cancel(opened, stopped)
+        await cancel(done, stopped)

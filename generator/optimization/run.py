@@ -15,9 +15,9 @@ from omegaconf import DictConfig
 from pydantic import Field
 
 from generator.common.atomic_files import write_text
-from generator.common.concurrency import cancel, run_async, together
+from generator.common.concurrency import run_async, together
 from generator.common.console import count_noun, note
-from generator.common.interruption import interruptible
+from generator.common.interruption import interruptible, unless
 from generator.config.job import RunFailed
 from generator.config.parts import build_choice, plain, validate
 from generator.config.settings import hash_files, hash_models, identity
@@ -158,19 +158,12 @@ class OptimizationRun(Session[Ended]):
     async def _work(self, model: Connection, reflection: Connection, store: Store, stop: asyncio.Event) -> None:
         bench = Bench(self.target, self.metrics, model, reflection, store, self.settings.seed)
         began = time.monotonic()
-        with dspy.context(trace=None):
-            work, stopped = asyncio.create_task(self._optimise(bench)), asyncio.create_task(stop.wait())
         try:
-            await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                bench.stop(Stopped())
-                work.cancel()
-            await work
-        except (Stopped, asyncio.CancelledError):
-            if not stop.is_set():
-                raise
+            with dspy.context(trace=None):
+                await unless(stop, self._optimise(bench))
+        except KeyboardInterrupt:
+            bench.stop(Stopped())
         finally:
-            await cancel(stopped)
             store.add_seconds(time.monotonic() - began)
 
     async def _optimise(self, bench: Bench) -> None:
