@@ -21,9 +21,9 @@ def prepare_folder(folder: Path, fresh: bool) -> bool:
     return not fresh and any(not name.startswith("run.db") for name in names)
 
 
-def empty_folder(folder: Path) -> None:
-    """Remove the files of an earlier run; `run.db` last, since it marks the folder as a run folder."""
-    for path in sorted(folder.iterdir(), key=lambda path: path.name == "run.db"):
+def empty_folder(folder: Path, mark: str = "run.db") -> None:
+    """Remove the files of an earlier run; last the one that marks the folder as a run folder, or as a student's."""
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == mark):
         if path.is_dir():
             shutil.rmtree(path)
         elif not _is_kept(path):

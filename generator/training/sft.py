@@ -11,9 +11,10 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from generator.common.atomic_files import LOCK, lock_folder, make_folder, write_text
+from generator.common.atomic_files import lock_folder, make_folder, write_text
 from generator.common.console import note
 from generator.errors import ConfigError, RunError, describe
+from generator.execution.run_folder import empty_folder
 from generator.training.data import Finetuning, Pair, has_training, identify_training
 from generator.training.draw import draw_pairs
 
@@ -67,7 +68,7 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     training, validation = map(_to_rows, draw_pairs(settings, read, measure, positions))
     with _alone(folder):
         if settings.fresh:
-            _empty(folder)
+            empty_folder(folder, "student.json")
         counts = {"pairs": len(training), "validation_pairs": len(validation)}
         write_text(folder / "student.json", json.dumps({"settings": identity, **counts}, indent=2) + "\n")
         start = time.monotonic()
@@ -104,15 +105,6 @@ def _alone(folder: Path) -> Iterator[None]:
         ) from error
     with lock:
         yield
-
-
-def _empty(folder: Path) -> None:
-    """Remove the files of an earlier training; `student.json` last, since it marks the folder as a student's."""
-    for path in sorted(folder.iterdir(), key=lambda path: path.name == "student.json"):
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != LOCK:
-            path.unlink()
 
 
 @contextmanager
