@@ -230,8 +230,6 @@ def _measure(measured: History, sizes: Sizes, missing: int) -> tuple[tuple[str, 
     accepted = np.array([plan.accepted for plan in plans], dtype=float)
     planned = _matrix(sizes.of_plans(range(len(plans))), stages)
     spent = np.array([[_row(plan.usage.get(stage, Usage())) for stage in stages] for plan in plans], dtype=float)
-    if not all(plan.usage for plan in plans):  # a release before kept only the sum, which is shared out evenly
-        spent[:] = np.array([_row(measured.usage[stage]) for stage in stages]) / len(plans)
     spent = spent.transpose(0, 2, 1)
     like = [accepted == each if (accepted == each).any() else accepted >= 0 for each in (1, 0)]
     spent = np.concatenate([spent, [spent[each].mean(axis=0) for each in like]])

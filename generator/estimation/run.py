@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import dspy
 from omegaconf import DictConfig, OmegaConf
@@ -11,7 +12,7 @@ from generator.common.language import use_languages
 from generator.config.job import Job
 from generator.config.parts import plain, validate
 from generator.config.settings import Settings, load
-from generator.errors import ConfigError, GroundedDialogsError, describe
+from generator.errors import ConfigError, describe
 from generator.estimation.forecast import Sizes, forecast
 from generator.estimation.settings import EstimateSettings
 from generator.estimation.table import show
@@ -81,17 +82,12 @@ def _check_earlier(folder: Path, earlier: Mapping[str, str], identity: Mapping[s
 def _sizes_of(folder: Path, otherwise: Sizes) -> Sizes:
     """Return the sizes of an earlier run's plans; of this run's, if that one's documents can't be read any more."""
     try:
-        try:
-            cfg = OmegaConf.load(folder / "config.yaml")
-        except Exception as error:  # what OmegaConf and PyYAML raise, from OSError to AttributeError
-            raise ConfigError(f"config.yaml can't be read ({describe(error)})") from error
-        settings = load(cfg) if isinstance(cfg, DictConfig) else None
-        if settings is None:
-            raise ConfigError("config.yaml holds no settings")
+        settings = load(cast(DictConfig, OmegaConf.load(folder / "config.yaml")))
         with settings.executor.open() as executor:
             return Sizes(Run(settings, "", "", executor).components)
-    except GroundedDialogsError as error:
-        note(f"earlier_run={folder}: its plans can't be made again ({error}); those of this run stand for them")
+    except Exception as error:  # also what OmegaConf and PyYAML raise of such a file
+        why = f"its plans can't be made again ({describe(error)})"
+        note(f"earlier_run={folder}: {why}; those of this run stand for them")
         return otherwise
 
 
