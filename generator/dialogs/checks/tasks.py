@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from generator.common.language import dialog_language
+from generator.common.numerals import find_numerals
 from generator.common.scripts import has_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.dialogs.checks.answers import find_answer_fault
@@ -29,8 +30,6 @@ LABEL = re.compile(
     rf"^\W*(?:(?:turn|round) ?\d+|{_ROLE}(?: {_SAYS})?)\W{{0,3}}:|\A\W*step ?\d+\W{{0,3}}:(?![\s\S]*\bstep ?\d)",
     re.IGNORECASE | re.MULTILINE,
 )
-# What an agent says, and no user.
-_AGENTS_WORDS = re.compile(r"\b(?:how (?:can|may) i (?:help|assist) you|as an ai\b|i'm an ai\b)", re.IGNORECASE)
 _POINTING = frozenset(
     words(
         "it its itself that this these those there then they them their theirs he him his she her hers one ones such "
@@ -57,11 +56,6 @@ _COMMON = frozenset(content_stems("what how which who whom whose why when where 
 # later answers of CR and FR are above, and 13% of unrelated ones. Of the words of two questions, those in both.
 _SAME_TOPIC, _REWRITTEN, _ALIKE = 0.2, 0.1, 0.3
 _NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d+/[1-9]\d*|(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)(?!\d)")
-_NAMES = words(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty"
-)
-_NUMBER_WORDS = {name: Fraction(value) for value, name in enumerate(_NAMES)}
 
 
 class Written(NamedTuple):
@@ -122,7 +116,7 @@ def holds(answer: str, wanted: str) -> bool:
 
 def _numbers(text: str) -> set[Fraction]:
     found = {Fraction(match.replace(",", "").replace("−", "-")) for match in _NUMBER.findall(text)}
-    return found | {_NUMBER_WORDS[word] for word in words(text) if word in _NUMBER_WORDS}
+    return found | {Fraction(each.digits) for each in find_numerals(words(text)) if not each.ordinal}
 
 
 def _find_form_fault(written: Written, task: Task, repetition: Repetition, grounded: bool) -> Fault | None:
@@ -138,8 +132,9 @@ def _find_form_fault(written: Written, task: Task, repetition: Repetition, groun
         if (said := tuple(words(message))) in seen:
             return "repeats a message", message
         seen.add(said)
+    language = dialog_language()
     for user in written.users:
-        if _AGENTS_WORDS.search(user):
+        if language.matches("disclaimer", user) or language.matches("offers_help", user):
             return "the User speaks as the Agent", user
     if repetition.find(written.users[0], [pair.user for pair in examples]) is not None:
         return "copies an example", written.users[0]
