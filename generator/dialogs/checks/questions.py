@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import pairwise, permutations
 from math import ceil
 
-from generator.common.language import PatternName, cached_by_language, dialog_language
+from generator.common.language import PatternName, dialog_language
 from generator.common.passages import find_tokens, sentences, told_in
 from generator.common.scripts import count_words, has_question_mark, has_words, words
 from generator.common.shingles import content_stems
@@ -199,7 +199,7 @@ def find_fault(
     if _asks_twice(question):
         return "asks the same twice"
     shared = _example_stems(question, question_type)
-    borrowed = shared - _dialog_stems(documents, history)
+    borrowed = shared.difference(*map(content_of, sources))
     if len(borrowed) >= 2 or (borrowed and (strange or (len(shared) >= 2 and shared == content_of(question)))):
         return "is on the topic of an example"
     if fault := find_request_fault(question, documents.passages, question_type):
@@ -284,15 +284,3 @@ def _example_stems(question: str, question_type: QuestionType) -> set[str]:
     texts = [text for e in question_type.examples for pair in e.dialog for text in (pair.user, pair.agent, e.question)]
     topics = set(content_stems(" ".join(texts))) - set(content_stems(" ".join(question_type.phrasings)))
     return topics & content_of(question)
-
-
-def _dialog_stems(documents: Documents, history: Sequence[Turn]) -> set[str]:
-    """Return the stems of a dialog and its passages."""
-    return set(content_stems(" ".join(said_in(history)))).union(
-        *(_stems(text) for p in documents.passages for text in (p.title, p.text))
-    )
-
-
-@cached_by_language(4096)  # all questions of a dialog are compared with the same passages
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(content_stems(text))
