@@ -233,24 +233,7 @@ def _choose(candidates: Sequence[_Candidate], items: int, by_source: bool, chanc
     # The smallest first: what it lacks, the others give.
     for left, group in zip(range(len(groups), 0, -1), sorted(groups.values(), key=len), strict=True):
         quota = min(len(group), round((items - len(chosen)) / left))
-        ordered = _in_order(group, chance)
+        ordered = sorted(chance.sample(group, len(group)), key=lambda each: each.stratum)  # stable
         start = chance.random()
         chosen += [ordered[int((start + number) * len(group) / quota)] for number in range(quota)]
     return chosen
-
-
-def _in_order(
-    group: Sequence[_Candidate], chance: random.Random, level: int = 0, down: bool = False
-) -> list[_Candidate]:
-    """Return candidates in the order of their strata, every other one backwards: neighbours differ in one of them."""
-    if level == len(group[0].stratum):
-        return chance.sample(group, len(group))
-    members: dict[str, list[_Candidate]] = {}
-    for each in group:
-        members.setdefault(each.stratum[level], []).append(each)
-    names = sorted(members, reverse=down)
-    return [
-        each
-        for number, name in enumerate(names)
-        for each in _in_order(members[name], chance, level + 1, down ^ bool(number % 2))
-    ]
