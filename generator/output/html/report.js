@@ -275,7 +275,7 @@ function turnOf(entry, turn, detail) {
         model ? ` by ${model}` : "", decides ? "" : " (doesn't decide)", why ? [" – ", el("span", {}, why)] : "");
     }),
     lost.length ? el("details", {}, el("summary", {}, ["turn", "candidate"].map(scope => [lost.filter(d => d.scope === scope).length, scope]).filter(([n]) => n).map(([n, scope]) => count(n, `dropped ${scope}`)).join(", ")), lost.map(drop)) : "",
-    turn.given ? "" : form(entry, turn.turn));
+    turn.given || !(turn.answer || marks.asked.has(Marks.place(entry, turn.turn))) ? "" : form(entry, turn.turn));
 }
 
 // Evidence
