@@ -23,8 +23,11 @@ from generator.common.sanitize import server_message
 _OVERFLOW = re.compile(
     r"context[ _](?:length|size)|maximum model length|prompt is too long|input token count", re.IGNORECASE
 )
-# Nothing is left to spend, in the codes of OpenAI (429) and of LiteLLM's proxy (400, 422 or 429 by its version).
-_SPENT = re.compile(rb"\b(?:insufficient_quota|budget_exceeded)\b")
+# Nothing is left to spend, in the codes of OpenAI (429) and of LiteLLM's proxy (400, 422 or 429 by its version), which
+# passes on OpenAI's words alone. Gemini begins with the same ones where a minute's limit is reached.
+_SPENT = re.compile(
+    rb"\b(?:insufficient_quota|budget_exceeded)\b|exceeded your current quota[^{}]{,200}platform\.openai\.com"
+)
 # What a proxy's page says in its title, such as “502 Bad Gateway”.
 _TITLE = re.compile(r"<title[^>]{0,99}>([^<]+)", re.IGNORECASE)
 

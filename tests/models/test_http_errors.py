@@ -59,3 +59,17 @@ def test_a_spent_budget_is_neither_retried_nor_the_calls_fault(status: int, code
     body = json.dumps({"error": {"message": "Budget has been exceeded!", "type": code, "code": str(status)}}).encode()
     error = status_error("http://x/v1", status, body, {}, None)
     assert isinstance(error, lm15.BillingError) and "Budget has been exceeded!" in error.message
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.", lm15.BillingError),
+        ("head to: https://ai.google.dev/gemini-api/docs/rate-limits. Please retry in 38.9s.", lm15.RateLimitError),
+    ],
+)
+def test_a_spent_quota_of_openai_is_known_behind_a_proxy_that_drops_its_code(words: str, kind: type) -> None:
+    begins = "litellm.RateLimitError: RateLimitError: OpenAIException - You exceeded your current quota, please check "
+    message = f"{begins}your plan and billing details. For more information on this error, {words}"
+    body = json.dumps({"error": {"message": message, "type": "throttling_error", "code": "429"}}).encode()
+    assert type(status_error("http://x/v1", 429, body, {}, None)) is kind
