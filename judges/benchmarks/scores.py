@@ -72,7 +72,7 @@ def rated_turns(dialog: Dialog) -> list[Rated]:
     ]
 
 
-def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int = 0) -> Score:
+def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int | None = 0) -> Score:
     """Return the unweighted mean over tasks.
 
     A task has a row of values for each dialog: one value, or one for each turn. Its score is the mean over the columns
@@ -80,7 +80,7 @@ def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int = 0)
 
     Args:
         tasks: None marks a value that is missing; rows without any value, and tasks without such rows, are left out.
-        seed: of the resamples.
+        seed: of the resamples; None: no interval.
     """
     scored = ([row for row in task if any(value is not None for value in row)] for task in tasks)
     arrays = [np.array(rows, dtype=np.float64) for rows in scored if rows]
@@ -94,17 +94,18 @@ def mean_score(tasks: Sequence[Sequence[Sequence[float | None]]], seed: int = 0)
 
 
 def bootstrap(
-    samples: Sequence[NDArray[Any]], statistic: Callable[..., Any], seed: int, *, paired: bool = False
+    samples: Sequence[NDArray[Any]], statistic: Callable[..., Any], seed: int | None, *, paired: bool = False
 ) -> Score:
     """Return a statistic of samples, with an interval of 9,999 resamples if each sample has two values at least.
 
     Args:
+        seed: of the resamples; None: no interval.
         paired: resample the values of all samples together.
     """
     from scipy import stats  # slow to import, and most commands score nothing
 
     low = high = None
-    if all(len(sample) > 1 for sample in samples):
+    if seed is not None and all(len(sample) > 1 for sample in samples):
         chance = np.random.default_rng(seed)
         ends = stats.bootstrap(
             samples, statistic, paired=paired, batch=_BATCH, method="percentile", rng=chance

@@ -63,7 +63,7 @@ def score_model(rated: Sequence[Rated], scenarios: Mapping[str, Scenario], seed:
     names = sort_tasks({turn.task for turn in rated}, ORDER)
     found = _average(names, rated, seed)
     reasons = count_reasons(rated)
-    published = _average(names, [turn.model_copy(update={"score": turn.score or FAILED}) for turn in rated], seed)
+    published = _average(names, [turn.model_copy(update={"score": turn.score or FAILED}) for turn in rated])
     turns = score_turns(rated)
     abilities = dict.fromkeys(scenarios[name].ability for name in names)
     by_ability: dict[str, dict[str, float | None]] = {}
@@ -88,7 +88,7 @@ def score_model(rated: Sequence[Rated], scenarios: Mapping[str, Scenario], seed:
     )
 
 
-def _average(names: Sequence[str], rated: Sequence[Rated], seed: int) -> dict[str, Score]:
+def _average(names: Sequence[str], rated: Sequence[Rated], seed: int | None = None) -> dict[str, Score]:
     """Return the score of each scenario by name, and of all under the empty name."""
     rows: dict[str, dict[str, list[float | None]]] = {name: {} for name in names}
     for turn in rated:
