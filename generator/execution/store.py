@@ -40,16 +40,6 @@ CREATE TABLE IF NOT EXISTS cache (minute INTEGER PRIMARY KEY, prompt INTEGER, ca
 
 R = TypeVar("R", bound=Record)
 
-# SQLite's errors about the disk or the file system; all others are about the file's content.
-_DISK_ERRORS = {
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_READONLY,
-}
-
 
 class Outcome(Record):
     """The outcome of a plan: accepted with its dialog, or dropped (then one of `drops` has the scope `dialog`)."""
@@ -312,7 +302,9 @@ def _as_run_error(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error, ValidationError) as error:
-        if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", -1) & 0xFF in _DISK_ERRORS:
+        # Python tells the disk's errors from those of the content, but for missing tables and columns.
+        operational = isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode != sqlite3.SQLITE_ERROR
+        if isinstance(error, OSError) or operational:
             raise RunError(
                 f"{folder}: can't write the run ({describe(error)}); free space or make the folder writable, and the "
                 "same command continues"
