@@ -46,7 +46,9 @@ def report_set(
         file if is_folder and (file := folder / name).is_file() else None
         for name in ("summary.json", "drops.jsonl", "config.yaml")
     )
-    counts = _counts(summary) if summary else None
+    counts: RunCounts | None = None
+    with suppress(OSError, ValidationError):  # a folder of human or judged dialogs has another summary
+        counts = RunCounts.model_validate_json(summary.read_bytes()) if summary else None
 
     def tell(message: str) -> None:
         notes.append(message)
@@ -78,13 +80,6 @@ def _goes_on(folder: Path) -> bool:
         except Timeout:
             return True
     return False
-
-
-def _counts(summary: Path) -> RunCounts | None:
-    try:
-        return RunCounts.model_validate_json(summary.read_bytes())
-    except (OSError, ValidationError):  # a folder of human or judged dialogs has another summary, or none
-        return None
 
 
 def _drops(file: Path) -> Iterator[Drop | SkippedRecord]:

@@ -121,7 +121,7 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None = None, respons
     if rest and name in choices("corpus"):
         return dialog_set(rest, name)
     check_name(path, choices("corpus"))
-    folder = _is_folder(path)
+    folder = path.endswith("/") if is_url(path) else _exists(path) and Path(path).is_dir()
     if folder and (Path(path) / "dialogs.jsonl").exists():
         return _run(path, Path(path))
     if folder and (Path(path) / "run.db").exists():
@@ -175,10 +175,6 @@ def _published(corpus: DialogCorpus) -> Records:
         yield from corpus.dialogs()
     except CorpusError as error:
         raise type(error)(str(error).removeprefix("corpus.path=")) from error
-
-
-def _is_folder(path: str) -> bool:
-    return path.endswith("/") if is_url(path) else _exists(path) and Path(path).is_dir()
 
 
 def _exists(path: str) -> bool:

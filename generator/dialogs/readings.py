@@ -123,7 +123,8 @@ def find_readings(
         last: what is told of the thing that the dialog is about. What fits one of these is taken to be meant of it.
     """
     all_readings = [reading for reading in list_readings(passages) if len(reading.plain) >= _SOME]
-    rarity = _rarity(all_readings)
+    count = Counter(stem for reading in all_readings for stem in reading.plain)
+    rarity = {stem: log((1 + len(all_readings)) / number) for stem, number in count.items()}
     # `fsum`, since a set's order, and a sum's last bit with it, differs from process to process.
     weights = [sqrt(fsum(map(rarity.__getitem__, reading.plain))) for reading in all_readings]
     likeness: dict[tuple[int, int], float] = {}
@@ -239,11 +240,6 @@ def _fit_together(readings: Sequence[Reading]) -> bool:
 def _differ(one: Reading, other: Reading) -> bool:
     """Return True if two readings tell more than each other's words for another title."""
     return bool(((one.stems ^ other.stems) | (one.names ^ other.names)) - one.title - other.title)
-
-
-def _rarity(readings: Sequence[Reading]) -> dict[str, float]:
-    count = Counter(stem for reading in readings for stem in reading.plain)
-    return {stem: log((1 + len(readings)) / number) for stem, number in count.items()}
 
 
 def spell(stems: Set[str], text: str) -> str:

@@ -164,6 +164,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
     stages = store.spent()
     usage = sum(stages.values(), Usage())
     complete = store.accepted >= dialogs
+    unfinished, calls = store.unfinished() if complete else (0, ())
     return Summary(
         attempted=store.attempted,
         accepted=store.accepted,
@@ -195,16 +196,11 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         cached_share=_cached_share(stages, store.cached_by_minute()),
         stages=stages,
         pair_cost={stage: _cost(spent, kept) for stage, spent in {**stages, "all": usage}.items()} if kept else {},
-        surplus=_surplus(store) if complete else Surplus(),
+        surplus=Surplus(dialogs=unfinished, **sum((each for _, each in calls), Usage()).cost.model_dump()),
         skipped=skipped,
         seconds=round(store.seconds, 3),
         complete=complete,
     )
-
-
-def _surplus(store: Store) -> Surplus:
-    dialogs, calls = store.unfinished()
-    return Surplus(dialogs=dialogs, **sum((usage for _, usage in calls), Usage()).cost.model_dump())
 
 
 def _cached_share(stages: Mapping[str, Usage], minutes: Sequence[tuple[int, int, int]]) -> CachedShare:

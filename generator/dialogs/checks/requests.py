@@ -65,13 +65,6 @@ def find_reply_fault(reply: str, passages: Sequence[Passage], checks: Sequence[R
     return next((fault for check in checks if (fault := _REPLY_CHECKS[check](reply, passages))), None)
 
 
-def _coverage(request: str, passages: Sequence[Passage]) -> float:
-    """Return the largest share of a request's stems that a sentence with its document's title has, 0 to 1."""
-    stems = topic_stems(request)
-    held = (len(stems & topic_stems(text)) for text in _titled_sentences(passages))
-    return max(held, default=0) / max(1, len(stems))
-
-
 def _titled_sentences(passages: Sequence[Passage]) -> Iterator[str]:
     return (f"{p.title} {p.text[start:end]}" for p in passages for start, end in sentences(p.text))
 
@@ -118,8 +111,9 @@ def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:
 
 
 def _scattered(request: str, passages: Sequence[Passage]) -> str | None:
-    apart = _coverage(request, passages) <= _SCATTERED
-    return None if apart else "makes sense: its words stand together in a sentence"
+    stems = topic_stems(request)
+    together = max((len(stems & topic_stems(text)) for text in _titled_sentences(passages)), default=0)
+    return "makes sense: its words stand together in a sentence" if together > _SCATTERED * len(stems) else None
 
 
 def _presupposes(request: str, _: Sequence[Passage]) -> str | None:

@@ -35,15 +35,6 @@ class Counts(NamedTuple):
     judged: int
 
 
-class Difference(NamedTuple):
-    """A cell that differs from the published table."""
-
-    task: str
-    figure: str
-    published: str
-    counted: str
-
-
 def count_dialogs(dialogs: Iterable[Dialog], tasks: Mapping[str, Task]) -> dict[str, Counts]:
     """Return the sizes of all dialogs (`Overall`) and of those of each task.
 
@@ -76,19 +67,17 @@ def _count(words: Sequence[Sequence[int]], judged: int) -> Counts:
     )
 
 
-def is_published(counts: Mapping[str, Counts]) -> bool:
-    """Return whether these may be the published dialogs: as many, of the same tasks."""
-    return counts.keys() == _PUBLISHED.keys() and str(counts[OVERALL].dialogs) == _PUBLISHED[OVERALL][0]
+def compare_with_table_6(counts: Mapping[str, Counts]) -> list[tuple[str, str, str, str]]:
+    """Return the cells that differ from table 6 as task, figure, published and counted value.
 
-
-def compare_with_table_6(counts: Mapping[str, Counts]) -> list[Difference]:
-    """Return the cells that differ from table 6; one in the last digit of a mean is rounding."""
+    One in the last digit of a mean is rounding.
+    """
     found = []
     for task, cells in _PUBLISHED.items():
         for head, published, value in zip(_HEADS, cells, counts[task], strict=False):
             decimals = len(published.partition(".")[2])
             if abs(value - float(published)) > (10**-decimals if decimals else 0):
-                found.append(Difference(task, head.replace("\n", " "), published, f"{value:.{decimals}f}"))
+                found.append((task, head.replace("\n", " "), published, f"{value:.{decimals}f}"))
     return found
 
 
@@ -97,7 +86,7 @@ def print_counts(counts: Mapping[str, Counts]) -> None:
     heads = [*_HEADS, "judged\nturns"]
     rows = [[task, *(f"{v:.2f}" if isinstance(v, float) else str(v) for v in found)] for task, found in counts.items()]
     print_table(rows, ["", *heads], right=heads)
-    if is_published(counts):
+    if counts.keys() == _PUBLISHED.keys() and str(counts[OVERALL].dialogs) == _PUBLISHED[OVERALL][0]:
         differences = compare_with_table_6(counts)
         cells = sum(map(len, _PUBLISHED.values()))
         same = f"{cells - len(differences)} of {cells} cells"
