@@ -24,7 +24,7 @@ from generator.config.job import Job, RunFailed, load_named
 from generator.config.run_checks import TOKENS_PER_WORD, check_settings, check_users, find_tightest, size_window
 from generator.config.settings import Settings, hash_files, hash_models, identity, load
 from generator.dialogs.dedup import Deduplicator
-from generator.dialogs.first_questions import hash_questions, read_first_questions
+from generator.dialogs.first_questions import read_first_questions
 from generator.dialogs.generate import DialogGenerator
 from generator.dialogs.live import watching
 from generator.dialogs.marks import apply_judged, apply_marks, count_bare_notes, read_marks
@@ -154,13 +154,14 @@ class Run(Session[Summary]):
         per_dialog = ATTEMPTS_OF_BUNDLED_MODEL if settings.lm.is_bundled else ATTEMPTS_PER_DIALOG
         attempts = settings.max_attempts or per_dialog * settings.wanted
         self.max_attempts = min(attempts, self.components.planner.limit)
+        asked = "\n".join(question.model_dump_json() for question in first_questions)
         contents: dict[str, Any] = {
             "algorithm.reasoning": self.components.reasoning,  # what its null stands for depends on the model
             "corpus.path (content)": fingerprint[:16],
             "prompt_version": self.components.prompt_version,
             "taxonomy.path (content)": sha256(taxonomy.model_dump_json().encode()).hexdigest()[:16],
             "user.path (content)": sha256(b"".join(map(to_json, users))).hexdigest()[:16],
-            "algorithm.first_questions (content)": hash_questions(first_questions),
+            "algorithm.first_questions (content)": sha256(asked.encode()).hexdigest()[:16] if asked else "",
             "dspy_program (content)": hash_files("dspy_program", [program] if program else []),
             "dedup.against (content)": against,
             FILTER: settings.judge.filter,

@@ -4,7 +4,6 @@ Lee et al. 2024 generate their dialogs on OR-QuAC so (table 9): the first questi
 everything after them rests on what is retrieved from the collection.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -62,10 +61,3 @@ def _read_first_turns(file: Path, setting: str) -> Iterator[Turn]:
         raise ConfigError(f"{setting}: can't read {file} ({describe(error)}); give the folder of a run") from error
     except (ValidationError, IndexError) as error:
         raise ConfigError(f"{setting}: line {number} of {file} is not a dialog; give the folder of a run") from error
-
-
-def hash_questions(questions: Sequence[StoredQuestion]) -> str:
-    """Return a short hash of questions and their order; empty without any."""
-    if not questions:
-        return ""
-    return hashlib.sha256("\n".join(q.model_dump_json() for q in questions).encode()).hexdigest()[:16]
