@@ -106,9 +106,7 @@ def test_a_label_that_a_column_never_has_is_refused(keep: str) -> None:
         check_columns(keep, [NeedsDocumentsJudge("m")])
 
 
-@pytest.mark.parametrize(
-    "keep", ["user=plane", "multi_turn_type=followup", "question_type!=drect", "correctness=corect"]
-)
+@pytest.mark.parametrize("keep", ["user=plane", "multi_turn_type=followup", "correctness=corect"])
 def test_a_label_that_the_run_never_gives_is_refused(keep: str, openai_server: OpenAIServer, tmp_path: Path) -> None:
     ended = Site(tmp_path).run(openai_server, "taxonomy=direct", f"judge.filter={keep}")
     assert (ended.code, ended.err.count("\n")) == (2, 1)

@@ -126,28 +126,19 @@ def test_other_settings_are_named_with_both_values(run: Path) -> None:
 
 
 def test_a_range_is_named_as_it_is_set_and_a_file_without_hashes(tmp_path: Path) -> None:
-    def identity(most: int, content: str) -> dict[str, object]:
-        return {"turns.least": 2, "turns.most": most, "corpus.path (content)": content}
+    """And of a group with another setting, a hash is not called other content: it may be the setting's."""
 
-    with Store(tmp_path, identity(2, "1fcc")) as store:
+    def identity(most: int, weight: float, content: str) -> dict[str, object]:
+        hashes = {f"{name} (content)": content for name in ("taxonomy.path", "corpus.path")}
+        return {"turns.least": 2, "turns.most": most, "taxonomy.first.direct": weight, **hashes}
+
+    with Store(tmp_path, identity(2, 0.3, "1fcc")) as store:
         store.add_call("d", "k", "ask", 1, reply())
-    with pytest.raises(RunError) as error, Store(tmp_path, identity(3, "3d56")):
+    with pytest.raises(RunError) as error, Store(tmp_path, identity(3, 0.5, "3d56")):
         pass
     text = message(error, tmp_path)
-    assert "turns (was 2, is 2-3)" in text and "corpus.path (other content)" in text and "3d56" not in text
-
-
-def test_a_hash_that_a_setting_of_its_group_changed_is_not_called_other_content(tmp_path: Path) -> None:
-    def identity(weight: float, content: str) -> dict[str, object]:
-        return {"taxonomy.first.direct": weight, "taxonomy.path (content)": content, "corpus.path (content)": content}
-
-    with Store(tmp_path, identity(0.3, "1fcc")) as store:
-        store.add_call("d", "k", "ask", 1, reply())
-    with pytest.raises(RunError) as error, Store(tmp_path, identity(0.5, "3d56")):
-        pass
-    text = message(error, tmp_path)
-    assert "corpus.path (other content), taxonomy.first.direct (was 0.3, is 0.5);" in text
-    assert "taxonomy.path" not in text
+    assert "corpus.path (other content), taxonomy.first.direct (was 0.3, is 0.5), turns (was 2, is 2-3);" in text
+    assert "taxonomy.path" not in text and "3d56" not in text
 
 
 def test_a_run_without_a_call_or_an_outcome_takes_other_settings(tmp_path: Path) -> None:
