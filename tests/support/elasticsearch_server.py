@@ -25,6 +25,9 @@ import Stemmer
 from aiohttp import web
 
 from tests.support.aiohttp_server import AiohttpServer
+from tests.support.openai_server import hang_up
+
+__all__ = ["hang_up"]
 
 Json = dict[str, Any]
 Fault = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -374,13 +377,6 @@ def plain(text: str, code: int = 200, kind: str = "text/html") -> Fault:
         return web.Response(text=text, status=code, content_type=kind)
 
     return fault
-
-
-async def hang_up(request: web.Request) -> web.StreamResponse:
-    """Close the connection without an answer."""
-    assert request.transport is not None
-    request.transport.abort()
-    return web.Response()
 
 
 def slow(seconds: float) -> Fault:

@@ -349,7 +349,7 @@ overflow = status(
 )
 
 
-async def hang_up(request: web.Request, body: Body) -> web.StreamResponse:
+async def hang_up(request: web.Request, body: Body | None = None) -> web.StreamResponse:
     """Close the connection without a response."""
     assert request.transport is not None
     request.transport.abort()
