@@ -3,7 +3,7 @@
 import pytest
 
 from generator.common.alignment import find_swaps
-from generator.common.language import Languages, load_language, use_languages
+from tests.support.languages import speaking
 
 FERRY = (
     "Tickets cost 11 pounds for adults and 5 pounds for children aged 4 to 15. Tours (on request) are exempt from "
@@ -47,8 +47,7 @@ def test_a_title_ends_what_stands_before_its_passage() -> None:
 
 
 def test_swaps_are_found_in_other_languages() -> None:
-    language = load_language("es")
-    with use_languages(Languages(language, language)):
+    with speaking("es"):
         told = ["Los adultos toman 10 ml tres veces al día; los niños, 5 ml."]
         assert [swap[:2] for swap in find_swaps("Los niños toman 10 ml tres veces al día.", told)] == [
             ("niños", "adultos")

@@ -3,7 +3,7 @@
 import pytest
 
 from generator.common.denials import find_flips
-from generator.common.language import Languages, load_language, use_languages
+from tests.support.languages import speaking
 
 RULES = (
     "Dogs are allowed on the outer deck. Late claims are paid from the month in which they arrive and are never "
@@ -60,6 +60,5 @@ def test_a_sentence_that_agrees_suffices() -> None:
     ],
 )
 def test_denials_of_other_languages(code: str, told: str, text: str, flips: list[str]) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert find_flips(text, [told]) == flips

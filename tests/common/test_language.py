@@ -12,6 +12,7 @@ from generator.common.refusals import has_refusal
 from generator.common.scripts import count_words, find_runs, words
 from generator.common.support import find_unsupported, read_terms
 from generator.errors import ConfigError
+from tests.support.languages import speaking
 
 DATA = Path(__file__).parent.parent / "data/languages"
 SHIPPED = ("en", "de", "fr", "es", "ar", "hi", "ja", "zh")
@@ -20,8 +21,7 @@ SHIPPED = ("en", "de", "fr", "es", "ar", "hi", "ja", "zh")
 @pytest.mark.parametrize("code", SHIPPED)
 def test_a_real_text_is_cut_and_known_as_its_language_and_no_other(code: str) -> None:
     records = [json.loads(line) for line in (DATA / f"{code}.jsonl").read_text(encoding="utf-8").splitlines()]
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         for record in records:
             text = record["text"]
             assert find_unsupported(text, [text]) == ((), (), ())

@@ -2,10 +2,10 @@ import random
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.common.passages import TOKEN, count_tokens, prose, sentences, told_in
 from generator.schema import Document
 from tests.support.corpora import split
+from tests.support.languages import speaking
 from tests.support.records import make_passage
 
 ALPHABET = ["word", "naïve", "Köln", "😀", "3.5", ".", ",", "?", " ", "  ", "\n", "\n\n", "\t", "-", "1.", "Then", "…"]
@@ -221,7 +221,6 @@ def test_a_heading_of_plain_text_tells_nothing() -> None:
 def test_a_question_tells_nothing_unless_its_answer_needs_it() -> None:
     passage = make_passage("fares", "Is it free? Yes. What does it cost? It costs 5 crowns. He asked, “Why?”")
     assert told_in(passage) == ["Is it free?", "Yes.", "It costs 5 crowns.", "He asked, “Why?”"]
-    greek = load_language("el")
-    with use_languages(Languages(greek, greek)):
+    with speaking("el"):
         told = told_in(make_passage("card", "Πόσο κοστίζει; Η κάρτα κοστίζει δώδεκα ευρώ τον χρόνο."))
     assert told == ["Η κάρτα κοστίζει δώδεκα ευρώ τον χρόνο."]

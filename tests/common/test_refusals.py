@@ -7,6 +7,7 @@ import pytest
 from generator.common.language import Languages, load_language, use_languages
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.support import read_terms
+from tests.support.languages import speaking
 
 
 @pytest.mark.parametrize(
@@ -115,8 +116,7 @@ def test_what_is_told_beside_a_refusal_sends_nobody_elsewhere(claim: str) -> Non
 def test_in_other_languages_what_is_not_there_is_told_from_what_is_not_known(
     code: str, refused: str, claimed: str
 ) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert drop_refusals(f"{claimed} {refused}") == claimed
 
 
@@ -134,8 +134,7 @@ def test_in_other_languages_what_is_not_there_is_told_from_what_is_not_known(
     ],
 )
 def test_a_disclaimer_claims_nothing(code: str, disclaimer: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert drop_closings(f"{disclaimer} 12 crowns. And 20.") == " 12 crowns. And 20."
         assert drop_closings(f"12 crowns, {disclaimer}") == f"12 crowns, {disclaimer}"
 
@@ -152,8 +151,7 @@ def test_a_disclaimer_claims_nothing(code: str, disclaimer: str) -> None:
     ],
 )
 def test_polite_phrases_need_no_support(code: str, polite: str, told: list[str]) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert [term.text for term in read_terms(drop_closings(polite))] == told
 
 

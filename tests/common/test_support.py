@@ -1,12 +1,12 @@
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.common.support import (
     coverage,
     find_unsupported,
     read_terms,
     shares_nothing,
 )
+from tests.support.languages import speaking
 
 TARIFF = "The yearly pass costs 1,200 crowns. Refunds are paid within 60 days by the City Library of Brno."
 
@@ -96,14 +96,12 @@ def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, 
     [("3.5", "٣٫٥", ()), ("٣٫٥", "3.5", ()), ("1500", "١٬٥٠٠", ()), ("5", "٣٫٥", ("5",)), ("500", "١٬٥٠٠", ("500",))],
 )
 def test_numbers_have_signs_of_their_own_in_arabic(said: str, source: str, missing: tuple[str, ...]) -> None:
-    arabic = load_language("ar")
-    with use_languages(Languages(arabic, arabic)):
+    with speaking("ar"):
         assert find_unsupported(f"الرسوم {said} دينار", [f"الرسوم {source} دينار"]).numbers == missing
 
 
 def test_a_year_before_a_pronoun_is_no_decade() -> None:
-    german = load_language("de")
-    with use_languages(Languages(german, german)):
+    with speaking("de"):
         assert find_unsupported("Als 1980 er kam", ["1987"]).numbers == ("1980",)
 
 
@@ -122,8 +120,7 @@ def test_a_year_before_a_pronoun_is_no_decade() -> None:
     ],
 )
 def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert find_unsupported(said, [source]).numbers == ()
         assert find_unsupported(said, ["zzz"]).numbers != ()
 
@@ -158,8 +155,7 @@ def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) 
     ],
 )
 def test_numbers_of_other_languages_in_other_forms(code: str, said: str, source: str, missing: tuple[str, ...]) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert find_unsupported(said, [source]).numbers == missing
 
 
@@ -173,14 +169,12 @@ def test_numbers_of_other_languages_in_other_forms(code: str, said: str, source:
     ],
 )
 def test_words_in_other_letters(code: str, said: str, source: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert find_unsupported(said, [source]) == find_unsupported(source, [said]) == ((), (), ())
 
 
 def test_what_french_elides_says_nothing() -> None:
-    language = load_language("fr")
-    with use_languages(Languages(language, language)):
+    with speaking("fr"):
         assert [term.text for term in read_terms("Il n'y a pas d'eau à l'hôtel, j'ai vu.")] == ["eau", "hôtel", "vu"]
 
 
@@ -275,7 +269,7 @@ def test_a_name_is_the_same_without_its_accents() -> None:
     ],
 )
 def test_yes_and_no_say_nothing_that_a_source_could_support(code: str, answer: str) -> None:
-    with use_languages(Languages(load_language(code), load_language(code))):
+    with speaking(code):
         assert read_terms(answer) == ()
 
 
@@ -293,6 +287,6 @@ def test_yes_and_no_say_nothing_that_a_source_could_support(code: str, answer: s
     ],
 )
 def test_units_and_signs_say_what_words_say_in_more_languages(code: str, text: str, source: str) -> None:
-    with use_languages(Languages(load_language(code), load_language(code))):
+    with speaking(code):
         assert find_unsupported(text, [source]) == ((), (), ())
         assert find_unsupported(text.replace("5", "6").replace("20", "30"), [source]).numbers

@@ -2,9 +2,9 @@
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.common.support import find_unsupported
 from generator.common.units import convert_units, find_other_units
+from tests.support.languages import speaking
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from generator.common.units import convert_units, find_other_units
     ],
 )
 def test_a_measure_may_be_given_in_another_unit(code: str, said: str, source: str, same: bool) -> None:
-    with use_languages(Languages(load_language(code), load_language(code))):
+    with speaking(code):
         assert (convert_units(said, [source]) != said) == same
         assert bool(find_unsupported(convert_units(said, [source]), [source]).numbers) == (said == "120 euros")
 

@@ -17,6 +17,7 @@ from generator.dialogs.checks.later_turns import REPEATS, find_later_fault, refe
 from generator.dialogs.checks.questions import speaks_of_documents
 from generator.prompts.sections import Documents
 from judges.metrics.grounding import strip_refusal
+from tests.support.languages import speaking
 from tests.support.scripted import KINDS, said
 
 DATA = Path(__file__).parent.parent / "data/languages"
@@ -70,8 +71,7 @@ def test_sentences_are_read_as_people_read_them(code: str, check: str) -> None:
     ],
 )
 def test_a_leading_according_to_the_documents_is_cut(code: str, answer: str, plain: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert fault(answer).endswith(f"write “{plain}”")
 
 
@@ -137,14 +137,10 @@ TOLD = {
 }
 
 
-def both(code: str) -> Languages:
-    return Languages(load_language(code), load_language(code))
-
-
 @pytest.mark.parametrize("code", TOLD)
 def test_what_answers_say_is_read_in_each_language(code: str) -> None:
     unknown, partial, scaffolding, back = TOLD[code]
-    with use_languages(both(code)):
+    with speaking(code):
         assert has_refusal(unknown) and has_refusal(partial)
         assert len(content_stems(drop_refusals(partial))) < len(content_stems(partial))
         assert measure_answerability("?", unknown, "answerable") == "unanswerable"
@@ -163,14 +159,14 @@ def test_what_answers_say_is_read_in_each_language(code: str) -> None:
     ],
 )
 def test_an_instruction_asks_nothing_back(code: str, instruction: str, back: str) -> None:
-    with use_languages(Languages(load_language(code), load_language(code))):
+    with speaking(code):
         assert find_request(back) and not find_request(instruction)
 
 
 @pytest.mark.parametrize("code", sorted(known_codes()))
 def test_an_answer_that_begins_as_prompts_demand_says_that_it_is_not_known(code: str) -> None:
     language = load_language(code)
-    with use_languages(both(code)):
+    with speaking(code):
         assert has_refusal(language.unknown) or not language.pattern("refusal")
 
 
@@ -183,7 +179,7 @@ def test_an_answer_that_begins_as_prompts_demand_says_that_it_is_not_known(code:
     ],
 )
 def test_what_is_told_beside_a_refusal_stays(code: str, partial: str, told: str) -> None:
-    with use_languages(both(code)):
+    with speaking(code):
         assert drop_refusals(partial) == told
         assert measure_answerability("?", partial, "answerable") == "partial"
         assert strip_refusal(partial, []).strip().startswith(told)
@@ -211,12 +207,12 @@ def test_what_is_told_beside_a_refusal_stays(code: str, partial: str, told: str)
     ],
 )
 def test_what_is_said_of_any_question_needs_no_word_of_it(code: str, question: str, refusals: list[str]) -> None:
-    with use_languages(both(code)):
+    with speaking(code):
         assert [fault(refusal, question) for refusal in refusals] == [""] * len(refusals)
 
 
 def test_french_elides_what_is_not_known() -> None:
-    with use_languages(both("fr")):
+    with speaking("fr"):
         for unknown in (
             "Je n'ai pas d'informations.",
             "Je ne dispose pas d’informations sur ce point.",

@@ -19,6 +19,7 @@ from generator.errors import Rejected
 from generator.prompts.signatures import REJECTED
 from generator.schema import Passage
 from taxonomy import QuestionType, Target, User, read_facets
+from tests.support.languages import speaking
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.runs import Site, replying
 from tests.support.scripted import KINDS, Scripted, Shelf, piece, plan, task
@@ -181,8 +182,7 @@ def test_a_document_without_a_like_one_gives_no_turn() -> None:
     ],
 )
 def test_readings_are_found_in_any_script(code: str, told: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         readings = find_readings([piece(name, told.format(n)) for name, n in (("北门", 10), ("港口", 12))], 3)
     assert [reading.passage.document_id for reading in readings] == ["北门", "港口"]
 
@@ -195,8 +195,7 @@ def test_readings_are_found_in_any_script(code: str, told: str) -> None:
 def test_a_letter_that_is_part_of_a_number_or_a_word_is_no_number(
     code: str, told: str, prices: tuple[str, str], found: int
 ) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         pieces = [piece(name, told.format(price)) for name, price in zip(("北门", "港口"), prices, strict=True)]
         assert len(find_readings(pieces, 3)) == found
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.asks_back import find_request
 from generator.schema import Verdict
 from judges.metrics.asks_back import AsksBackJudge
+from tests.support.languages import speaking
 from tests.support.scripted import said
 
 
@@ -71,8 +71,7 @@ def test_offers_rhetoric_and_missing_information_do_not(response: str) -> None:
     ],
 )
 def test_german_asks_back_with_a_comma(response: str, label: str) -> None:
-    german = load_language("de")
-    with use_languages(Languages(german, german)):
+    with speaking("de"):
         assert judge(response).label == label
 
 

@@ -14,6 +14,7 @@ from generator.dialogs.columns import deciding_verdict, verdict_label
 from generator.dialogs.filter import filter_pairs
 from generator.schema import Planned, Verdict
 from judges.metrics.grounding import GroundingJudge, load_weights
+from tests.support.languages import speaking
 from tests.support.records import make_dialog, make_evidence, make_evidence_of, make_passage, make_turn
 from tests.support.scripted import piece
 
@@ -157,8 +158,7 @@ def test_a_digit_of_a_decimal_is_no_number_in_words() -> None:
     ],
 )
 def test_another_day_or_month_is_not_correct(code: str, told: str, answer: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert verdict(told, told, make_passage("c", told)).label == "correct"
         assert verdict(answer, "", make_passage("c", told)).label != "correct"
 
@@ -191,8 +191,7 @@ def test_a_short_answer_in_another_form_is_grounded(answer: str) -> None:
     ],
 )
 def test_one_half_or_a_quarter_of_a_unit_is_a_measure(code: str, told: str, answer: str, label: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         found = verdict(answer, passage=make_passage("l", told))
     assert found.label == label, found.explanation
 
@@ -236,8 +235,7 @@ def test_a_sum_or_product_of_amounts_is_left_to_other_judges(answer: str, label:
 
 
 def test_a_german_word_after_a_number_makes_no_time_of_it() -> None:
-    language = load_language("de")
-    with use_languages(Languages(language, language)):
+    with speaking("de"):
         told = ["Am stärksten betroffen sind 3 Bezirke, für die eine Regel gilt."]
         assert not find_unsupported("Die Regel gilt für die 3 am stärksten betroffenen Bezirke.", told).numbers
 
@@ -253,8 +251,7 @@ def test_a_german_word_after_a_number_makes_no_time_of_it() -> None:
     ],
 )
 def test_courtesy_of_other_languages_claims_nothing(code: str, polite: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert verdict(polite).explanation == "claims nothing"
 
 
@@ -317,8 +314,7 @@ def test_a_list_stays_a_list_beside_courtesy() -> None:
 
 def test_percent_in_two_words_is_no_other_number() -> None:
     offer = make_passage("o", "Une réduction de 20 % est accordée aux élèves de la ville.")
-    language = load_language("fr")
-    with use_languages(Languages(language, language)):
+    with speaking("fr"):
         found = verdict("Une réduction de 20 pour cent est accordée aux élèves.", passage=offer)
     assert found.label == "correct", found.explanation
 
@@ -388,8 +384,7 @@ def test_how_an_answer_speaks_to_the_user_is_no_claim() -> None:
     ],
 )
 def test_how_an_answer_speaks_to_the_user_is_no_claim_in_other_languages(code: str, told: str, spoken: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert (
             verdict(spoken, passage=make_passage("c", told)).score
             == verdict(told, passage=make_passage("c", told)).score
@@ -519,8 +514,7 @@ def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
     ],
 )
 def test_an_honest_refusal_is_never_incorrect(code: str, answer: str, label: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert verdict(answer, passage=make_passage("m", "1 2 3")).label == label
 
 
@@ -536,8 +530,7 @@ def test_an_honest_refusal_is_never_incorrect(code: str, answer: str, label: str
     ],
 )
 def test_a_small_number_may_stand_in_words_that_are_not_known(code: str, answer: str, label: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         texts = {"ar": "يسافر الأطفال دون خمس وثلاثين سنة مجانا في العبارة."}
         told = make_passage("f", texts.get(code, "Barn som inte har fyllt tolv år åker gratis med färjan."))
         assert verdict(answer, passage=told).label == label
@@ -615,6 +608,5 @@ def test_a_refusal_or_small_number_that_no_pattern_tells_is_left_to_other_judges
     ],
 )
 def test_digits_of_other_scripts_are_the_same_numbers(code: str, told: str, answer: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert verdict(answer, passage=make_passage("b", told)).label == "correct"

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.config.settings import human_corpus
 from generator.dialogs.relabel import relabel_turn
 from generator.schema import Dialog
@@ -16,6 +15,7 @@ pytest.importorskip("sklearn", reason="scikit-learn, which the weights are learn
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from benchmarks.question_types import SHIPPED, Question, fit, read_questions, to_json
+from tests.support.languages import speaking
 
 TYPES = {
     *("comparative", "composite", "explanation", "factoid", "how-to"),
@@ -96,8 +96,7 @@ def test_the_surest_comes_first_and_others_only_if_they_are_sure_enough() -> Non
 
 def test_a_question_in_another_language_keeps_the_type_that_it_was_asked_as() -> None:
     (turn,) = said(("Wie lange ist die Bücherei geöffnet?", "Bis acht."))
-    german = load_language("de")
-    with use_languages(Languages(german, german)):
+    with speaking("de"):
         verdict = asyncio.run(QuestionTypeJudge().judge((), (), turn))
     assert verdict.label == "unjudged"
     assert relabel_turn(turn.model_copy(update={"verdicts": (verdict,)})).question_type == turn.question_type

@@ -6,6 +6,7 @@ from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.answers import find_answer_fault, find_voice_fault
 from generator.dialogs.checks.questions import speaks_of_documents
 from generator.schema import Passage
+from tests.support.languages import speaking
 from tests.support.scripted import piece, said
 
 DOES = "Does the night tram stop at the harbour?"
@@ -87,7 +88,7 @@ def test_the_same_words_in_another_sense_are_accepted(answer: str) -> None:
 
 @pytest.mark.parametrize("code", ["de", "es", "fr", "pl", "ja"])
 def test_what_cites_is_refused_in_any_language(code: str) -> None:
-    with use_languages(Languages(load_language(code), load_language(code))):
+    with speaking(code):
         for cited in ("5 € [2].", "5 € [2, 3].", "5 €【2†a】.", "5 € [2][3]."):
             assert find_answer_fault(cited, "?", []) == "speaks of the documents: write “5 €.”"
 
@@ -102,7 +103,7 @@ def test_what_cites_is_refused_in_any_language(code: str) -> None:
     ],
 )
 def test_in_other_languages_documents_are_spoken_of_in_other_ways(code: str, talk: str) -> None:
-    with use_languages(Languages(load_language(code), load_language(code))):
+    with speaking(code):
         assert find_voice_fault(talk, [])
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.later_turns import ASKS_TOLD, LEAVES, REPEATS, content_of, find_later_fault
 from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.users import localise
 from generator.prompts.sections import Documents
 from generator.schema import Turn
+from tests.support.languages import speaking
 from tests.support.records import make_turn
 from tests.support.scripted import KINDS, piece, said
 
@@ -59,7 +59,7 @@ def test_a_correction_that_takes_it_up_is_accepted(question: str) -> None:
 @pytest.mark.parametrize("code", ["en", "de", "fr", "es", "ar", "hi", "ja", "zh"])
 def test_beginnings_of_later_questions_have_no_content_word(code: str) -> None:
     asks_for_time = {"long", "temp", "tiemp", "समय"}
-    with use_languages(Languages(load_language(code), load_language(code))):
+    with speaking(code):
         for kind in ("follow-up", "clarification", "correction"):
             for phrasing in localise(KINDS[kind]).phrasings:
                 assert content_of(phrasing.replace("…", " ")) <= asks_for_time, phrasing
@@ -75,7 +75,7 @@ def test_beginnings_of_later_questions_have_no_content_word(code: str) -> None:
 )
 def test_a_clarification_may_share_no_word_with_the_dialog(code: str, asked: str, fee: str, question: str) -> None:
     documents = Documents(passages=(piece("fee", f"{fee} " * 12),))
-    with use_languages(Languages(load_language(code), load_language(code))):
+    with speaking(code):
         kind = localise(KINDS["clarification"])
         assert find_fault(question, documents, said((asked, fee)), kind, Repetition(0.8)) is None
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.questions import (
     LIKE_THE_AGENT,
     NAMELESS,
@@ -16,6 +15,7 @@ from generator.dialogs.checks.questions import (
 from generator.dialogs.dedup import Repetition
 from generator.prompts.sections import Documents
 from generator.schema import Passage, Turn
+from tests.support.languages import speaking
 from tests.support.scripted import KINDS, piece, said
 from tests.support.trams import BUS, DOCUMENTS, LONG, SAID, TRAM
 
@@ -197,9 +197,8 @@ def test_a_question_does_not_tell_what_it_should_ask_for(message: str, tells: bo
 
 @pytest.mark.parametrize("question", ["Πόσο κοστίζει η κάρτα;", "Πόσο κοστίζει η κάρτα\u037e", "Η ετήσια κάρτα Visa;"])
 def test_a_greek_question_ends_in_a_semicolon(question: str) -> None:
-    greek = load_language("el")
     documents = Documents(passages=(piece("card", "Πόσο κοστίζει η κάρτα. Η ετήσια κάρτα Visa."),))
-    with use_languages(Languages(greek, greek)):
+    with speaking("el"):
         asked, told = (
             find_fault(text, documents, (), KINDS["direct"], Repetition(0.8)) for text in (question, question[:-1])
         )
@@ -211,7 +210,7 @@ def test_in_scripts_without_spaces_prompts_and_drops_tell_the_length_of_a_questi
     code: str, letters: int
 ) -> None:
     kind, letter = KINDS["direct"], "ก" if code == "th" else "中"
-    with use_languages(Languages(load_language(code), load_language(code))):
+    with speaking(code):
         assert f"It has at most {letters} letters." in kind.prompt()
         assert f"It has at most {letters} letters." in kind.brief()
         assert find_length_fault(letter * letters, kind) is None

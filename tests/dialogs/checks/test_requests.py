@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.requests import find_reply_fault, find_request_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
@@ -14,6 +13,7 @@ from generator.dialogs.program import Draft, Options
 from generator.dialogs.single import SingleDocumentDialog
 from generator.schema import Passage
 from taxonomy import QuestionType
+from tests.support.languages import speaking
 from tests.support.openai_server import Body, OpenAIServer, fill, prompt
 from tests.support.runs import Site
 from tests.support.scripted import KINDS, Scripted, Shelf, piece, plan, task
@@ -187,8 +187,7 @@ def test_what_a_request_wants_need_not_be_told_but_the_thing_that_it_is_about(
     name: str, code: str, fits: str, elsewhere: str
 ) -> None:
     told = "The ferry sails at nine. Send us a letter if you lost something. Die Fähre legt um neun Uhr ab."
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert find_request_fault(fits, [piece("olin", told)], KINDS[name]) is None
         assert "documents tell" in (find_request_fault(elsewhere, [piece("olin", told)], KINDS[name]) or "")
 
@@ -209,8 +208,7 @@ def test_what_a_request_wants_need_not_be_told_but_the_thing_that_it_is_about(
     ],
 )
 def test_that_something_is_not_known_is_said_in_many_ways(code: str, text: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert find_reply_fault(text, [POOL], ["says-unknown"]) is None
 
 
@@ -253,8 +251,7 @@ def test_to_decline_is_said_in_many_ways() -> None:
     ],
 )
 def test_to_decline_is_said_in_other_languages(code: str, text: str, declines: bool) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert (find_reply_fault(text, [POOL], ["declines"]) is None) == declines
 
 

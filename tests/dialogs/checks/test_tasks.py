@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.tasks import Written, find_dialog_fault, holds
 from generator.dialogs.dedup import Repetition
 from taxonomy import Task, read_tasks
+from tests.support.languages import speaking
 
 TASKS = read_tasks()
 REPETITION = Repetition(0.8)
@@ -161,8 +161,7 @@ def test_the_result_and_the_mistake() -> None:
 def test_words_of_a_task_are_looked_for_in_english_only() -> None:
     seat = ("Was kostet ein Jahresplatz?", "Ein Jahresplatz kostet 120 Euro.")
     doubt = ("Das stimmt nicht, es sind doch 110 Euro.", "Sie haben recht: Er kostet 110 Euro und keine 120 Euro.")
-    german = load_language("de")
-    with use_languages(Languages(german, german)):
+    with speaking("de"):
         assert fault("SC", seat, doubt, result="110 Euro", mistake="120 Euro") == ""
         assert fault("SC", seat, doubt, result="99 Euro", mistake="120 Euro") == "the last answer lacks the result"
         assert fault("AR", seat, ("Und wie lange gilt er?", "Ein Jahr.")) == ""
