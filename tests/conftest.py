@@ -55,6 +55,13 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test's folder, and the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     if "GROUNDED_DIALOGS_DATA" not in os.environ:

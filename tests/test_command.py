@@ -25,9 +25,8 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.chdir(tmp_path)
-    return Site(tmp_path)
+def site(here: Path) -> Site:
+    return Site(here)
 
 
 def denying(body: Body) -> str:

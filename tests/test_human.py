@@ -121,9 +121,8 @@ def test_settings_that_human_dialogs_do_not_depend_on_are_named(tmp_path: Path) 
     assert done.err.startswith("dialogs, user: ") and done.err.count("\n") == 1
 
 
-def test_a_sweep_has_a_folder_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = quac(tmp_path / "a.json", *ARTICLES)
+def test_a_sweep_has_a_folder_for_each(here: Path) -> None:
+    path = quac(here / "a.json", *ARTICLES)
     assert command("-m", "corpus=quac", f"corpus.path={path}", "validation=0,0.5", program=COMMAND).code == 0
     sizes = {folder.name: len(list(folder.glob("dataset/data/*.parquet"))) for folder in Path("outputs").glob("[!.]*")}
     assert sizes == {"quac-human-validation-0": 1, "quac-human-validation-0.5": 2}

@@ -82,10 +82,7 @@ def test_the_companion_set_is_of_one_domain_a_run() -> None:
     assert made.wanted == 50
 
 
-def test_an_experiment_may_be_a_sweep_that_the_command_line_replaces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_experiment_may_be_a_sweep_that_the_command_line_replaces(here: Path) -> None:
     for domain in ("clapnq", "cloud", "fiqa", "govt"):
         Path(f"{domain}.jsonl").write_text(f'{{"_id": "{domain}", "text": "A text of {domain}."}}\n')
     for given, runs in (([], 4), (["corpus.domain=clapnq,fiqa"], 2), (["corpus.domain=fiqa"], 1)):
@@ -96,9 +93,8 @@ def test_an_experiment_may_be_a_sweep_that_the_command_line_replaces(
 
 
 def test_a_setting_that_an_experiment_sweeps_over_and_another_corpus_lacks_is_said_to_be_of_the_experiment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     message = command("+experiment=mtrag_s", "corpus=folder").refused
     assert message.endswith("; experiment=mtrag_s sets it: leave out corpus=folder")
 
@@ -128,13 +124,10 @@ def test_the_tasks_of_mt_bench_101_have_the_published_size_and_shares() -> None:
     assert (own.corpus.name, own.wanted, own.exporter) == ("folder", 139, made.exporter)
 
 
-def test_the_documented_experiment_works_as_written_and_other_files_are_told_what_they_lack(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_documented_experiment_works_as_written_and_other_files_are_told_what_they_lack(here: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
     name, text = re.findall(r"^```yaml (\S+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
-    monkeypatch.chdir(tmp_path)
-    (file := tmp_path / name).parent.mkdir(parents=True)
+    (file := here / name).parent.mkdir(parents=True)
     given = re.findall(r"^python -m generator (--config-dir.*)$", page, re.MULTILINE)[0].split()
 
     file.write_text(text, encoding="utf-8")

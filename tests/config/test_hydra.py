@@ -10,9 +10,8 @@ from tests.support.runs import Site, command
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.chdir(tmp_path)
-    return Site(tmp_path)
+def site(here: Path) -> Site:
+    return Site(here)
 
 
 def contents(folder: Path) -> set[str]:

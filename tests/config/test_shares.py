@@ -29,8 +29,7 @@ def test_weights_are_changed_added_and_replaced(arguments: list[str], first: dic
     assert {share.type.name: round(share.share, 4) for share in taxonomy(*arguments).first} == first
 
 
-def test_each_run_of_a_sweep_replaces_the_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_each_run_of_a_sweep_replaces_the_mix(here: Path) -> None:
     done = command("-m", "taxonomy.first={direct: 0},{comparative: 0}")
     assert done.code == 2
     assert done.err.count("taxonomy.first: no type has a weight above 0") == 2, "a merged mix would have other types"

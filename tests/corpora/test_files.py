@@ -296,11 +296,10 @@ def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> Non
 
 
 def test_a_path_is_relative_to_the_current_directory_or_to_the_home_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_lines(tmp_path / "a.jsonl", {"id": "a", "text": "Hello."})
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+    write_lines(here / "a.jsonl", {"id": "a", "text": "Hello."})
+    monkeypatch.setenv("HOME", str(here))
     assert len(good(read("jsonl", path="~/a.jsonl"))) == len(good(read("jsonl", path="a.jsonl"))) == 1
     assert "doesn't exist" in message(lambda: read("jsonl", path="b.jsonl"))
 

@@ -114,21 +114,18 @@ def test_of_two_contexts_the_golden_one_is_rated(tmp_path: Path) -> None:
     assert by_raters(read_report(tmp_path / "b.json"))[1].agreement == 1
 
 
-def test_a_run_of_judges_evaluate_is_rated(
-    tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_run_of_judges_evaluate_is_rated(here: Path, openai_server: OpenAIServer) -> None:
     openai_server.responder = reply
-    site = Evaluating(tmp_path)
+    site = Evaluating(here)
     assert site.run(openai_server, "context=both").code == 0
     assert command(site.run_dir, "sheet=sheet.csv").code == 0
-    rows = {row["task"]: row["dialog"] for row in rows_of(tmp_path / "sheet.csv")}
+    rows = {row["task"]: row["dialog"] for row in rows_of(here / "sheet.csv")}
     assert sorted(rows) == ["AR", "GR", "SC"]
     assert ">>> TO RATE: Own answer 2.\n\n(THE DIALOG GOES ON WITH THIS ANSWER: It is 9 m.)" in rows["AR"]
     assert rows["GR"].endswith("(REFERENCE: 49 m together.)")
-    filled(tmp_path / "ann.csv", {"a": 3, "g": 8})
+    filled(here / "ann.csv", {"a": 3, "g": 8})
     assert command(site.run_dir, "sheets=ann.csv", "output=found.json").code == 0
-    assert read_report(tmp_path / "found.json").dialogs == 2
+    assert read_report(here / "found.json").dialogs == 2
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "a\r\nb;c", 'x "y", \u2028 z'])

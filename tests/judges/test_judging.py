@@ -57,9 +57,8 @@ def judge(*arguments: str) -> Ended:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judging:
-    monkeypatch.chdir(tmp_path)
-    return Judging(tmp_path)
+def place(here: Path) -> Judging:
+    return Judging(here)
 
 
 # What is judged, and what comes of it
@@ -91,11 +90,8 @@ def test_every_turn_gets_a_verdict_and_nothing_else_changes(place: Judging, open
     assert f"run folder: {place.run_dir}" in done.out
 
 
-def test_a_run_of_the_generator_is_judged_beside_what_its_judge_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    made = Site(tmp_path)
+def test_a_run_of_the_generator_is_judged_beside_what_its_judge_said(here: Path) -> None:
+    made = Site(here)
     with OpenAIServer() as server, OpenAIServer(model="other/strict-one") as other:
         assert made.run(server, "dialogs=3").code == 0
         calls = len(server.bodies)

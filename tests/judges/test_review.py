@@ -86,11 +86,8 @@ def test_a_turn_that_nobody_reviewed_keeps_its_item_out(run: Path, tmp_path: Pat
         (["sheets=bad.csv"], "bad.csv: row 2: suffices 'perhaps' must be one of no, yes"),
     ],
 )
-def test_what_is_wrong_is_one_line(
-    arguments: list[str], said: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    filled(tmp_path / "bad.csv", {"a/1": "perhaps"})
+def test_what_is_wrong_is_one_line(arguments: list[str], said: str, run: Path, here: Path) -> None:
+    filled(here / "bad.csv", {"a/1": "perhaps"})
     assert command(run, *arguments).refused.startswith(said)
 
 

@@ -103,8 +103,8 @@ def test_too_few_pairs_are_said_before_anything_is_trained(tmp_path: Path, monke
     assert not taken
 
 
-def test_a_step_that_is_interrupted_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "slow_step.py").write_text(
+def test_a_step_that_is_interrupted_ends_by_itself(here: Path) -> None:
+    (here / "slow_step.py").write_text(
         "import pathlib, signal, sys, time\n"
         "def end(*_):\n"
         "    time.sleep(0.5)\n"
@@ -115,7 +115,6 @@ def test_a_step_that_is_interrupted_ends_by_itself(tmp_path: Path, monkeypatch: 
         "time.sleep(300)\n",
         encoding="utf-8",
     )
-    monkeypatch.chdir(tmp_path)
 
     def interrupt() -> None:
         while not Path("started").exists():
@@ -124,7 +123,7 @@ def test_a_step_that_is_interrupted_ends_by_itself(tmp_path: Path, monkeypatch: 
 
     Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt, match="reported"):
-        students.take(Step("slow_step", (), {}, tmp_path / "x"))
+        students.take(Step("slow_step", (), {}, here / "x"))
     assert Path("written").exists()
 
 

@@ -246,9 +246,8 @@ def test_a_larger_budget_continues_a_finished_optimisation(data: Path) -> None:
 
 
 def test_a_sweep_has_a_folder_for_each_whose_configuration_continues_it(
-    data: Path, tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+    data: Path, here: Path, openai_server: OpenAIServer
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     usual = ["target=judge.correctness", f"data={data}", "train=4", "validation=4", "held_out=4", "fresh=true"]
     assert command("-m", *usual, "calls=4,8", *openai_server.settings(), program=COMMAND).code == 0
     folders = {path.name: path for path in Path("outputs/prompts").iterdir()}
@@ -302,19 +301,16 @@ BAD: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_optimised_is_refused_in_one_line(
-    name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    unlabelled = write_dialogs(tmp_path / "unlabelled.jsonl", *(labelled(n, "blue", None) for n in range(4)))
-    wrong = tmp_path / "wrong.jsonl"
+def test_what_cannot_be_optimised_is_refused_in_one_line(name: str, data: Path, here: Path) -> None:
+    unlabelled = write_dialogs(here / "unlabelled.jsonl", *(labelled(n, "blue", None) for n in range(4)))
+    wrong = here / "wrong.jsonl"
     wrong.write_text(data.read_text(encoding="utf-8").replace("human:all:correctness", "human:all:answerability"))
     argument, said = BAD[name]
     usual = ("target=judge.correctness", f"data={data}", "train=8", "validation=8", "held_out=16")
     done = command(*usual, *argument.format(unlabelled=unlabelled, wrong=wrong).split(), program=COMMAND)
     assert (done.code, done.err.count("\n")) == (2, 1), done.err
     assert said in done.error
-    assert not (tmp_path / "outputs").exists()
+    assert not (here / "outputs").exists()
 
 
 def test_another_model_reflects_over_http(data: Path, tmp_path: Path, openai_server: OpenAIServer) -> None:

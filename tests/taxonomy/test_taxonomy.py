@@ -156,13 +156,12 @@ def test_weights_are_relative_and_types_of_weight_0_give_theirs_to_the_others() 
 # --- types of one's own
 
 
-def test_the_documented_type_and_mix_work_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_documented_type_and_mix_work_as_written(here: Path) -> None:
     doc = (ROOT / "docs" / "extending.md").read_text()
     blocks = dict(re.findall(r"^```yaml (\S+)\n(.*?)```", doc, re.MULTILINE | re.DOTALL))
     type_, mix = blocks["my-types/breakdown.yaml"], blocks["my-conf/taxonomy/helpdesk.yaml"]
-    (tmp_path / "my-types").mkdir()
-    (tmp_path / "my-types" / "type.yaml").write_text(type_)
-    monkeypatch.chdir(tmp_path)
+    (here / "my-types").mkdir()
+    (here / "my-types" / "type.yaml").write_text(type_)
     assert set(read_types(Path("my-types"))) - set(read_types()) == {"breakdown"}, "it replaces a type of ours"
     settings = yaml.safe_load(mix)
     assert settings.pop("_target_") == "taxonomy.Mix"

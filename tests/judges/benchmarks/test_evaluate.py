@@ -19,9 +19,8 @@ from tests.support.runs import command, kill, until
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluating:
-    monkeypatch.chdir(tmp_path)
-    return Evaluating(tmp_path)
+def site(here: Path) -> Evaluating:
+    return Evaluating(here)
 
 
 def test_the_model_gets_bare_messages_with_the_golden_answers(site: Evaluating, openai_server: OpenAIServer) -> None:
