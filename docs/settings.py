@@ -36,8 +36,8 @@ This page is made from the code: `uv run python docs/settings.py > docs/settings
 MODULES = (
     *("generator.__main__", "generator.estimate", "generator.push", "generator.finetune", "generator.optimize"),
     *("generator.report", "generator.statistics", "judges.__main__", "judges.evaluate"),
-    *("judges.benchmarks.mt_bench_101.__main__", "judges.agreement", "judges.human", "judges.review"),
-    *("judges.correlation", "judges.students", "judges.retrieval"),
+    *("judges.agreement", "judges.human", "judges.review", "judges.correlation", "judges.students"),
+    "judges.retrieval",
 )
 _BESIDE = {"generator.__main__": ", .index, .human", "generator.estimate": ", beside those above"}
 # The groups of other commands than `python -m generator`.
