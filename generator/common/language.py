@@ -45,6 +45,8 @@ WordList = Literal[
     "clause",  # a clause that depends on another begins with one
     "weekday",  # another one makes an answer wrong
     "sweeping",  # makes of some all, of sometimes always
+    "affirms",  # begins an answer that says “yes”
+    "denies",  # begins one that says “no”
 ]
 PatternName = Literal[
     "no_end",  # a full stop that ends no sentence, up to where the next one would begin
@@ -145,6 +147,9 @@ class Language(Record):
     )
     measures: tuple[dict[str, int], ...] = Field(
         default=(), description="of units of one kind, each a word of `same`, how many of the smallest (hour: 3600)"
+    )
+    opposites: tuple[tuple[Annotated[frozenset[str], SPLIT], Annotated[frozenset[str], SPLIT]], ...] = Field(
+        default=(), description="pairs of lists of words, one the contrary of the other (open, closed)"
     )
     spelling: dict[str, str] = Field(
         default={}, description="other spellings of stems: a regular expression, and what is put in its place (our: or)"

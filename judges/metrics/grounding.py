@@ -18,6 +18,7 @@ from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_digits, write_plainly
 from generator.common.numerals import digits_of, may_be_spelt_out
+from generator.common.opposites import contradicts_reply, find_opposites
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
 from generator.common.support import (
@@ -280,7 +281,9 @@ class GroundingJudge(ComputingJudge):
         swaps = find_swaps(claim, texts) if supported else []
         titles = [p.title for p in passages] if swaps else []  # what a page is about stands for any part of it
         swaps = [swap for swap in swaps if any(find_unsupported(swap.text, titles))]
-        flips = find_flips(claim, texts) if supported else []
+        flips = [*find_flips(claim, texts), *find_opposites(claim, texts)] if supported else []
+        if supported and said and contradicts_reply(answer, said[-1], texts):
+            flips.append(words(answer)[0])
         if any(swap.number and swap.known for swap in swaps):  # the passages have the number of something else
             score = min(score, WRONG_NUMBER)
         elif flips or any(swap.known for swap in swaps):

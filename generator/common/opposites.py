@@ -1,0 +1,108 @@
+"""Find where a text has the opposite of a word of its sources: “the pool is closed in July” for “is open”."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from generator.common.language import WordList, cached_by_language, dialog_language
+from generator.common.passages import sentences
+from generator.common.scripts import has_question_mark
+from generator.common.support import ends_sentence, read_terms, read_tokens, stem_words
+
+_REPLIES: tuple[tuple[WordList, WordList], ...] = (("affirms", "denies"), ("denies", "affirms"))
+# The share of the content words of two questions from which they ask the same.
+_SAME_QUESTION = 0.75
+
+
+class _Sentence(NamedTuple):
+    """A sentence's stems in their order, how they are spelt, which of them tell something; if it denies or compares."""
+
+    stems: tuple[str, ...]
+    spelt: tuple[str, ...]
+    content: frozenset[str]
+    denies: bool
+    compares: bool
+
+
+def find_opposites(text: str, sources: Sequence[str]) -> list[str]:
+    """Return the words of a text in whose place its sources have the opposite (the list `opposites` of the language).
+
+    A sentence is compared with those that have half of its other content words, two at least. One of these that has the
+    word, or denies where it doesn't, may say the same; and so may “B is slower than A” of “A is faster than B”.
+    """
+    opposites = _opposites()
+    said = [sentence for sentence in _read(text) if not opposites.keys().isdisjoint(sentence.stems)]
+    told = [sentence for source in sources for sentence in _read(source)] if said else []
+    return [word for sentence in said for word in _find(sentence, told, opposites)]
+
+
+def _find(said: _Sentence, told: list[_Sentence], opposites: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    for place, stem in enumerate(said.stems):
+        others = opposites.get(stem, frozenset())
+        if not others or not others.isdisjoint(said.stems):
+            continue
+        about = said.content - {stem}
+        alike = [each for each in told if len(about & each.content) > 1 and 2 * len(about & each.content) >= len(about)]
+        same = {stem}.union(*(opposites[other] for other in others)).difference({*said.stems} - {stem})
+        if any(not same.isdisjoint(each.stems) or each.denies != said.denies for each in alike):
+            continue
+        if any(not others.isdisjoint(each.stems) and not _is_turned(said, place, each, others) for each in alike):
+            yield said.spelt[place]
+
+
+def _is_turned(said: _Sentence, place: int, told: _Sentence, others: frozenset[str]) -> bool:
+    """Return True if a sentence has the same things in another order: around the word, or where it compares them."""
+    shared = said.content & told.content
+    mine, theirs = ([stem for stem in each.stems if stem in shared] for each in (said, told))
+    at = next(place for place, stem in enumerate(told.stems) if stem in others)
+    before, behind = shared.intersection(said.stems[:place]), shared.intersection(said.stems[place:])
+    ahead, after = shared.intersection(told.stems[:at]), shared.intersection(told.stems[at:])
+    exchanged = behind and after and behind <= ahead and after <= before
+    return bool(exchanged) or (said.compares and mine != theirs)
+
+
+def contradicts_reply(answer: str, question: str, sources: Sequence[str]) -> bool:
+    """Return True if an answer begins with “No” where a source has “Yes” behind much the same question, or with “Yes”
+    for “No”.
+    """
+    language, asked = dialog_language(), {term.key for term in read_terms(question)}
+    for mine, theirs in _REPLIES:
+        if not asked or not language.begins_with(mine, answer):
+            continue
+        for source in sources:
+            parts = [source[start:end] for start, end in sentences(source)]
+            for before, reply in pairwise(parts):
+                keys = {term.key for term in read_terms(before)} if has_question_mark(before) else set[str]()
+                alike = len(asked & keys) >= _SAME_QUESTION * max(len(asked), len(keys))
+                if alike and language.begins_with(theirs, reply):
+                    return True
+    return False
+
+
+@cached_by_language(64)
+def _opposites() -> Mapping[str, frozenset[str]]:
+    found = dict[str, frozenset[str]]()
+    for pair in dialog_language().opposites:
+        one, other = (frozenset(stem_words([*words])) for words in pair)
+        found.update({stem: found.get(stem, frozenset()) | other for stem in one})
+        found.update({stem: found.get(stem, frozenset()) | one for stem in other})
+    return found
+
+
+@cached_by_language(4096)
+def _read(text: str) -> tuple[_Sentence, ...]:
+    language, (text, tokens) = dialog_language(), read_tokens(text)
+    found, words = list[_Sentence](), list[tuple[str, int]]()
+    for spelt, key, start, _ in [*tokens, (".", "", len(text), False)]:
+        if key:
+            words.append((spelt, start))
+        elif words and ends_sentence(spelt, words[-1][0]):
+            stems = stem_words([word.casefold() for word, _ in words])
+            content = {
+                stem for stem, (word, _) in zip(stems, words, strict=True) if word.casefold() not in language.idle
+            }
+            plain = text[words[0][1] : start]
+            marks = language.matches("negation", plain), language.matches("comparison", plain)
+            found.append(_Sentence(tuple(stems), tuple(word for word, _ in words), frozenset(content), *marks))
+            words = []
+    return tuple(found)

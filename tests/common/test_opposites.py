@@ -1,0 +1,68 @@
+"""What a text has the opposite of, and which “No” answers a “Yes”."""
+
+import pytest
+
+from generator.common.language import Languages, load_language, use_languages
+from generator.common.opposites import contradicts_reply, find_opposites
+
+TOLD = (
+    "The pool is open in July. The water is warmer in the small basin than in the large one. The yard lies south of "
+    "the town. If your income falls, your benefit increases. Interest stops during deferment. Dogs are kept on a leash."
+)
+FAQ = "May I bring my dog to the museum? Yes. Dogs on a leash may enter. Is there a cloakroom? No. Lockers are outside."
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The pool is closed in July.", ["closed"]),
+        ("In July the pool is closed.", ["closed"]),
+        ("The pool is open in July.", []),
+        ("The pool isn't closed in July.", []),
+        ("The pool is closed in August and open in July.", []),
+        ("The water is colder in the small basin than in the large one.", ["colder"]),
+        ("The water is colder in the large basin than in the small one.", []),
+        ("The yard lies north of the town.", ["north"]),
+        ("The town lies north of the yard.", []),
+        ("If your income falls, your benefit decreases.", ["decreases"]),
+        ("If your income rises, your benefit increases.", ["rises"]),
+        ("Interest continues during deferment.", ["continues"]),
+        ("The pool is closed.", []),  # one word says too little of what is meant
+    ],
+)
+def test_the_opposite_of_what_is_told_is_found(text: str, found: list[str]) -> None:
+    assert find_opposites(text, [TOLD]) == found
+
+
+def test_a_sentence_that_has_the_word_suffices() -> None:
+    assert not find_opposites("The pool is closed in July.", [TOLD, "The old pool is closed in July."])
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "text", "found"),
+    [
+        ("de", "Die Kasse steht links vom Eingang.", "Die Kasse steht rechts vom Eingang.", ["rechts"]),
+        ("fr", "La piscine est ouverte en juillet.", "La piscine est fermée en juillet.", ["fermée"]),
+        ("es", "La piscina está abierta en julio.", "La piscina está cerrada en julio.", ["cerrada"]),
+        ("it", "La piscina è aperta in luglio.", "La piscina è chiusa in luglio.", []),  # it has no such list
+    ],
+)
+def test_opposites_are_those_of_the_language(code: str, told: str, text: str, found: list[str]) -> None:
+    language = load_language(code)
+    with use_languages(Languages(language, language)):
+        assert find_opposites(text, [told]) == found
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "contradicts"),
+    [
+        ("May I bring my dog to the museum?", "No. Dogs on a leash may enter.", True),
+        ("May I bring my dog to the museum?", "Yes, dogs on a leash may enter.", False),
+        ("Must I leave my dog at home?", "No, dogs on a leash may enter.", False),
+        ("Is there a cloakroom?", "Yes, lockers are outside.", True),
+        ("Is there a cloakroom?", "No, but lockers are outside.", False),
+        ("What is outside?", "Yes, lockers are outside.", False),
+    ],
+)
+def test_a_no_is_compared_with_the_reply_to_the_same_question(question: str, answer: str, contradicts: bool) -> None:
+    assert contradicts_reply(answer, question, [FAQ]) is contradicts
