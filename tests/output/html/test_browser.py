@@ -323,7 +323,7 @@ def test_the_marks_on_a_sample_are_there_when_it_is_opened_again(
 def test_only_an_answer_can_be_kept_or_rejected(browser: Browser) -> None:
     item = make_dialog(make_turn(1, answer=""), make_turn(2), id="item")
     page = Browser(browser.driver, browser.downloads / "items.html", browser.downloads)
-    write_report(page.report, [make_set("items", [item])], read_criteria(), near_duplicates())
+    write_report(page.report, [make_set("items", [item])], read_criteria())
     page.open("#dialog=item")
     page.shown("item")
     assert "(no answer)" in page.one("#turn-1").text and not page.texts("#turn-1 .marks")
