@@ -35,9 +35,13 @@ from judges.base import UNJUDGED
 # Ordered labels of judges; a judge that isn't listed gives scores.
 LABELS = {
     "correctness": ("incorrect", "correct"),
+    "grounding": ("incorrect", "correct"),
+    "p_true": ("incorrect", "correct"),
     "answerability": ("unanswerable", "partial", "answerable"),
     "idk": ("no", "partial", "yes"),
 }
+# Those of them that give scores, too.
+BOTH = ("grounding", "p_true")
 # mtRAG's human evaluation.
 SCORES, SCORING = "mtrag_scores", ("rb_llm", "rl_f", "mt_bench")
 PAIRS = [f"{name}:{judge}" for name, data in SETS.items() for judge in data.judges] + [
@@ -144,8 +148,9 @@ def print_agreement(arguments: Any, settings: Sequence[str]) -> None:
     for pair in pairs:
         if (name := pair.partition(":")[0]) not in (*SETS, SCORES):
             raise ConfigError(f"--pairs {pair}: unknown data set {name}; choose from: {', '.join((*SETS, SCORES))}")
-        words = LABELS.get(judge := pair.partition(":")[2])
-        if words and (name == SCORES or not set(SETS[name].meaning.values()) <= set(words)):
+        judge = pair.partition(":")[2]
+        given = () if name == SCORES else SETS[name].meaning.values()
+        if judge in LABELS and not (set(given) <= set(LABELS[judge]) if given else judge in BOTH):
             raise ConfigError(f"--pairs {pair}: {name} has no labels for {judge}; choose from: {' '.join(PAIRS)}")
     for pair in pairs:
         name, _, judge = pair.partition(":")

@@ -69,7 +69,14 @@ def read_completion(body: bytes, model: str) -> ChatReply:
         finish_reason=choice.get("finish_reason") or "stop",
         model=completion.get("model") or model,
         usage=Usage(calls=1, prompt=prompt, cached=min(prompt, cached), completion=written),
+        likely=_first_tokens(choice.get("logprobs")),
     )
+
+
+def _first_tokens(logprobs: Any) -> tuple[tuple[str, float], ...]:
+    """Return the likeliest first tokens of a reply with their log probabilities; none if the server sends none."""
+    places = (logprobs or {}).get("content") or [{}]
+    return tuple((token["token"], float(token["logprob"])) for token in places[0].get("top_logprobs") or ())
 
 
 def _text_of(content: Any) -> str:

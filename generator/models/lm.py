@@ -26,6 +26,8 @@ Profile = Literal["greedy", "sampled"]
 _SEEDS = 2**31
 _SEEDS_A_TURN = 1000
 _SEEDS_A_CANDIDATE = 50
+# The most that OpenAI and, unless started otherwise, vLLM name.
+_LIKELY = 20
 # The parameters that a model's name tells: “Qwen2.5-1.5B-Instruct”, but not the experts of “Mixtral-8x7B”.
 _SIZE = re.compile(r"(?<!\w)(?<!\w\.)(\d+(?:\.\d+)?)([bm])(?!\w)", re.IGNORECASE)
 MOST_CANDIDATES = _SEEDS_A_TURN // _SEEDS_A_CANDIDATE
@@ -49,7 +51,11 @@ class Sampling(Record):
 
 
 class ChatRequest(Record):
-    """One call: the chat so far, whose last message is to be answered, and its sampling."""
+    """One call: the chat so far, whose last message is to be answered, and its sampling.
+
+    Attributes:
+        top_logprobs: how many of the likeliest tokens to name at each place of the reply, with their probabilities.
+    """
 
     model: str
     messages: tuple[Message, ...]
@@ -57,6 +63,7 @@ class ChatRequest(Record):
     seed: int
     max_tokens: int
     response_format: dict[str, Any] | None = None
+    top_logprobs: int | None = None
 
     def body(self) -> dict[str, Any]:
         """Return the JSON body of `POST /chat/completions`."""
@@ -67,6 +74,8 @@ class ChatRequest(Record):
             "seed": self.seed,
             "max_tokens": self.max_tokens,
             "response_format": self.response_format,
+            "logprobs": True if self.top_logprobs else None,
+            "top_logprobs": self.top_logprobs,
         }
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -87,12 +96,18 @@ class ChatRequest(Record):
 
 
 class ChatReply(Record):
-    """The response to a call. `finish_reason` is the server's: `stop`, `length` (cut off), `content_filter`, …"""
+    """The response to a call.
+
+    Attributes:
+        finish_reason: the server's: `stop`, `length` (cut off), `content_filter`, …
+        likely: the likeliest first tokens with their log probabilities, if the request asked for them.
+    """
 
     text: str
     finish_reason: str
     model: str
     usage: Usage
+    likely: tuple[tuple[str, float], ...] = ()
 
 
 def billions_named(model: str) -> float:
@@ -214,20 +229,29 @@ class LanguageModel(dspy.BaseLM):
         messages: list[dict[str, Any]],
         metadata: dict[str, str],
         response_format: dict[str, Any] | None = None,
+        one_token: bool = False,
     ) -> list[dict[str, Any]]:
-        """Return the text of the reply to a chat, and how it ended, as DSPy has both.
+        """Return the text of the reply to a chat, how it ended, and its likeliest first tokens, as DSPy has them.
 
         Raises:
             dspy.utils.exceptions.LMError: the call failed; DSPy's class for the failure.
         """
         chat = tuple(Message(role=message["role"], content=message["content"]) for message in messages)
-        reply = await self.chat(chat, metadata, response_format)
-        return [{"text": reply.text, "finish_reason": reply.finish_reason}]
+        reply = await self.chat(chat, metadata, response_format, one_token)
+        return [{"text": reply.text, "finish_reason": reply.finish_reason, "likely": reply.likely}]
 
     async def chat(
-        self, messages: tuple[Message, ...], metadata: dict[str, str], response_format: dict[str, Any] | None = None
+        self,
+        messages: tuple[Message, ...],
+        metadata: dict[str, str],
+        response_format: dict[str, Any] | None = None,
+        one_token: bool = False,
     ) -> ChatReply:
-        """Return the reply to a chat, as `acall` does, with how it ended."""
+        """Return the reply to a chat.
+
+        Args:
+            one_token: the reply is a single token, and comes with the probabilities of others in its place.
+        """
         with error_boundary(self.model, unexpected=True):
             purpose = _Purpose.model_validate(metadata)
             sampling = self._client.sampling(purpose.profile)
@@ -239,8 +263,9 @@ class LanguageModel(dspy.BaseLM):
                     messages=messages,
                     sampling=sampling,
                     seed=(self._seed + _SEEDS_A_TURN * (purpose.turn - 1)) % _SEEDS,
-                    max_tokens=self._client.max_tokens,
+                    max_tokens=1 if one_token else self._client.max_tokens,
                     response_format=response_format,
+                    top_logprobs=_LIKELY if one_token else None,
                 )
             )
             reply = self._journal.find(request.key, purpose.stage, purpose.turn)

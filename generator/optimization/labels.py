@@ -159,8 +159,10 @@ def canard(data: Path) -> Iterator[Item]:
 
 
 SETS = {
-    "q2_wow": Labelled(q2_wow, {"inconsistent": "incorrect", "consistent": "correct"}, ("correctness", "rl_f")),
-    "faithdial_audit": Labelled(faithdial_audit, FAITHFUL, ("correctness", "rl_f")),
+    "q2_wow": Labelled(
+        q2_wow, {"inconsistent": "incorrect", "consistent": "correct"}, ("correctness", "p_true", "rl_f")
+    ),
+    "faithdial_audit": Labelled(faithdial_audit, FAITHFUL, ("correctness", "p_true", "rl_f")),
     "squad2": Labelled(squad2, {"unanswerable": "unanswerable", "answerable": "answerable"}, ("answerability",)),
     "clapnq": Labelled(clapnq, {"unanswerable": "unanswerable", "answerable": "answerable"}, ("answerability",)),
     "mtrag": Labelled(

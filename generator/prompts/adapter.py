@@ -28,6 +28,7 @@ from generator.prompts.replies import (
     bound_of,
     check_evidence,
     limited_schema,
+    read_p_yes,
     read_reply,
     unusable,
 )
@@ -55,6 +56,8 @@ SHARED_INPUTS = ("criteria",)
 LAST_INPUTS = ("rejected",)
 # The only output of a task in plain words: all that the model says, which is no JSON.
 TEXT = "text"
+# The only output of a question in plain words for which Yes and No are the replies: how probable Yes is, 0 to 1.
+P_YES = "p_yes"
 # What the Agent says before the first question: right after “If they tell nothing of it, say …”, a small model says so.
 AGREED = "All right. What do you want to know?"
 _CONTEXT = (Documents, Conversation)
@@ -201,6 +204,10 @@ class SharedPrefixAdapter(dspy.Adapter):
             schema = {"name": stage, "schema": limited_schema(signature, shown)}
             lm_kwargs = {**lm_kwargs, "response_format": {"type": "json_schema", "json_schema": schema}}
 
+        if P_YES in signature.output_fields:
+            (output,) = await lm.acall(messages=self.format(signature, demos, inputs), one_token=True, **lm_kwargs)
+            return [{P_YES: read_p_yes(signature, output["text"], output["likely"])}]
+
         async def ask(inputs: dict[str, Any], signature: SignatureType = signature) -> dict[str, Any]:
             # Past `dspy.Adapter.acall`, which looks for tools, citations and images in every call.
             (output,) = await lm.acall(messages=self.format(signature, demos, inputs), **lm_kwargs)
@@ -245,7 +252,7 @@ def _describe_task(name: str, signature: SignatureType) -> str:
 
 
 def _is_plain(signature: SignatureType) -> bool:
-    return list(signature.output_fields) == [TEXT]
+    return list(signature.output_fields) in ([TEXT], [P_YES])
 
 
 def _is_context(field: FieldInfo) -> bool:

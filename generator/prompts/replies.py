@@ -2,13 +2,16 @@
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
+from math import exp
 from typing import Annotated, Any
 
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
+
+from generator.errors import ModelError
 
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 EVIDENCE = "evidence"
@@ -159,6 +162,27 @@ def _find_cut(reply: BaseModel) -> str | None:
             if cut := next(filter(None, map(_find_cut, records)), None):
                 return cut
     return None
+
+
+def read_p_yes(signature: SignatureType, text: str, likely: Sequence[tuple[str, float]]) -> float:
+    """Return how probable Yes is as a reply, 0 to 1, if it has to be Yes or No.
+
+    Args:
+        likely: the first tokens that the model may write, with their log probabilities.
+
+    Raises:
+        ModelError: the server tells none.
+        AdapterParseError: neither word is among them.
+    """
+    if not likely:
+        raise ModelError(
+            "the server tells no probabilities of tokens (logprobs), by which judge=p_true judges: take a server that "
+            "does, such as vLLM or llama.cpp, or another judge"
+        )
+    yes, no = (sum(exp(log) for token, log in likely if token.strip().casefold() == word) for word in ("yes", "no"))
+    if not yes + no:
+        raise unusable(signature, text, "neither Yes nor No is a likely reply")
+    return yes / (yes + no)
 
 
 def unusable(signature: SignatureType, completion: str, problem: str) -> AdapterParseError:

@@ -10,11 +10,12 @@ Its replies fill the JSON schema of the request, the same for the same prompt an
 import asyncio
 import hashlib
 import json
+import math
 import random
 import re
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -54,6 +55,8 @@ class OpenAIServer(AiohttpServer):
         says_cached: its replies say how many tokens were cached.
         owner: the owner of its model, as its list says; vLLM and SGLang give their own names there.
         parameters: the model's number of parameters, which its list says as llama.cpp does; None: it doesn't say it.
+        likely: returns the likeliest first tokens of a reply and their probabilities, given the body of a request that
+            asks for them; None: it tells none.
 
     Attributes:
         silent: True: connections are accepted and requests never answered.
@@ -82,12 +85,13 @@ class OpenAIServer(AiohttpServer):
         says_cached: bool = True,
         owner: str = "",
         parameters: int | None = None,
+        likely: Callable[[Body], Mapping[str, float]] | None = None,
     ) -> None:
         super().__init__(port)
         self.responder = responder or fill
         self.faults = faults
         self.model, self.key, self.lists_models, self.context = model, key, lists_models, context
-        self.owner, self.parameters = owner, parameters
+        self.owner, self.parameters, self.likely = owner, parameters, likely
         self.delay_s, self.hold = delay_s, hold
         self.bodies: list[Body] = []
         self.times: list[float] = []
@@ -197,6 +201,10 @@ class OpenAIServer(AiohttpServer):
         self.prompt_tokens += tokens
         self.cached_tokens += cached
         completion = _completion(body, self.responder(body), cached=cached)
+        if self.likely and body.get("logprobs"):
+            found = sorted(self.likely(body).items(), key=lambda each: -each[1])[: body["top_logprobs"]]
+            tokens = [{"token": token, "logprob": math.log(share)} for token, share in found]
+            completion["choices"][0]["logprobs"] = {"content": [{**tokens[0], "top_logprobs": tokens}]}
         if not self.says_cached:
             completion["usage"]["prompt_tokens_details"] = None
         response = web.json_response(completion)

@@ -119,7 +119,8 @@ class Scripted:
             raise entry
         text = entry if isinstance(entry, str) else json.dumps(self._usual(request) | dict(entry))
         usage = Usage(calls=1, prompt=request.prompt_bytes // 4, completion=len(text) // 4)
-        return ChatReply(text=text, finish_reason="stop", model=self.model, usage=usage)
+        likely = (("Yes", -0.1), ("No", -2.4)) if request.top_logprobs else ()
+        return ChatReply(text=text, finish_reason="stop", model=self.model, usage=usage, likely=likely)
 
     def _usual(self, request: ChatRequest) -> dict[str, object]:
         usual: dict[str, object] = json.loads(fill(request.body())) if request.response_format else {}
