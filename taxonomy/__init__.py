@@ -5,7 +5,7 @@ question, the folders beside them the rest, and `conf/taxonomy/*.yaml` mixes of 
 """
 
 from taxonomy.criteria import Criteria, Criterion
-from taxonomy.draw import TaskDraw, draw_user, first_type, leave_topic
+from taxonomy.draw import TaskDraw, draw_one, leave_topic
 from taxonomy.files import read_criteria, read_facets, read_scenarios, read_tasks, read_types, read_users
 from taxonomy.item_kind import ItemKind
 from taxonomy.mix import UNDERSPECIFIED, Mix, ScenarioMix, Share, TaskMix, Taxonomy, Weights, load, load_users

@@ -11,7 +11,6 @@ from taxonomy.mix import Share, Taxonomy
 from taxonomy.scenarios import Scenario
 from taxonomy.tasks import Task
 from taxonomy.types import QuestionType, Target
-from taxonomy.users import User
 
 T = TypeVar("T")
 
@@ -20,18 +19,18 @@ BLOCK = 20
 _GOLDEN = (5**0.5 - 1) / 2
 
 
-def first_type(taxonomy: Taxonomy, seed: int, index: int) -> QuestionType:
-    """Return the type that plan number `index` (from 0) opens with.
+def draw_one(shares: Sequence[Share[T]], index: int, key: str) -> T:
+    """Return the value of plan number `index` (from 0), such as the type that it opens with.
 
-    In every block of 20 plans, a type's count differs from 20 times its share by less than 1, and over the run such
+    In every block of 20 plans, a value's count differs from 20 times its share by less than 1, and over the run such
     differences cancel out. The order within a block is random.
     """
     block, place = divmod(index, BLOCK)
-    return draw_evenly(taxonomy.first, BLOCK, block, f"{seed}/first")[place]
+    return draw_evenly(shares, BLOCK, block, key)[place]
 
 
 class TaskDraw:
-    """Draws the tasks of a run's plans, in blocks as `first_type` draws types.
+    """Draws the tasks of a run's plans, in blocks as `draw_one` draws.
 
     A draw depends on the seed and the plan's number alone. The counts of the blocks before it are remembered, so that
     the draws of a run take linear time.
@@ -53,12 +52,6 @@ class TaskDraw:
 
     def _names(self, block: int) -> tuple[str, ...]:
         return draw_evenly(self._shares, BLOCK, block, self._key)
-
-
-def draw_user(shares: Sequence[Share[User]], seed: int, index: int) -> User:
-    """Return the user type of plan number `index` (from 0), drawn in blocks as `first_type` draws types."""
-    block, place = divmod(index, BLOCK)
-    return draw_evenly(shares, BLOCK, block, f"{seed}/user")[place]
 
 
 def leave_topic(
@@ -83,19 +76,11 @@ def leave_topic(
     return (*types[:place], leaving, *types[place + 1 :]), place
 
 
-def later_types(taxonomy: Taxonomy, seed: int, index: int, n: int) -> tuple[QuestionType, ...]:
-    """Return the types of the `n` later turns of plan number `index`, in order.
-
-    In a dialog, a type's count differs from `n` times its share by less than 1; over dialogs such differences
-    cancel out. A type that may not repeat never comes twice in a row.
-    """
-    return draw_evenly(taxonomy.later, n, index, f"{seed}/later")
-
-
 def draw_evenly(shares: Sequence[Share[T]], n: int, number: int, key: str) -> tuple[T, ...]:
     """Return `n` values of draw number `number`: systematic sampling, at an offset that fills [0, 1) over the draws.
 
-    A value whose `may_repeat` is false never comes twice in a row.
+    A value's count differs from `n` times its share by less than 1; over the draws such differences cancel out. A value
+    whose `may_repeat` is false never comes twice in a row.
     """
     if not shares:
         return ()

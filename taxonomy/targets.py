@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-from taxonomy.draw import draw_evenly, later_types
+from taxonomy.draw import draw_evenly
 from taxonomy.mix import UNDERSPECIFIED, Share, Taxonomy
 from taxonomy.types import Facet, Form, QuestionType, Target
 
@@ -29,7 +29,7 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     underspecified one resolves it, and clarifications come first among non-standalone turns. A dialog of one turn is
     never conversational.
     """
-    types = [first, *later_types(taxonomy, seed, index, n - 1)]
+    types = [first, *draw_evenly(taxonomy.later, n - 1, index, f"{seed}/later")]
     if not taxonomy.has_targets:
         return tuple(types)
     _end_answerable(types, taxonomy, index)

@@ -29,8 +29,7 @@ from taxonomy import (
     TaskDraw,
     Taxonomy,
     User,
-    draw_user,
-    first_type,
+    draw_one,
     leave_topic,
     turn_types,
 )
@@ -134,13 +133,13 @@ class Planner:
             source, name, focus = stored.query, stored.query, ""
         else:
             split, document, use = self._pick_document(index)
-            first = first_type(self.taxonomy, self.seed, index)
+            first = draw_one(self.taxonomy.first, index, f"{self.seed}/first")
             span = self._pick_focus(document, use, "")
             source, name = self._cut_window(document, span), document.id
             focus = "" if self.taxonomy.focus == "none" else document.text[slice(*span)]
         turns = first.turns or draw.randint(self.turns.least, self.turns.most)
         types = turn_types(self.taxonomy, self.seed, index, first, turns)
-        user = draw_user(self.users, self.seed, index) if self.users else PLAIN
+        user = draw_one(self.users, index, f"{self.seed}/user") if self.users else PLAIN
         switching = random.Random(f"{self.seed}/{index}/switch")  # its own, so that the rest of a plan stays as it is
         switch, new_focus = None, ""
         if switching.random() < user.switch:

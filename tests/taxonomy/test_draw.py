@@ -8,8 +8,8 @@ import pytest
 
 from generator.config.choices import compose_choice
 from generator.config.parts import build, build_choice
-from taxonomy import Mix, QuestionType, Target, Taxonomy, first_type, load, read_facets, turn_types
-from taxonomy.draw import BLOCK, later_types
+from taxonomy import Mix, QuestionType, Target, Taxonomy, draw_one, load, read_facets, turn_types
+from taxonomy.draw import BLOCK, draw_evenly
 from tests.support.scripted import KINDS
 
 SETTINGS = compose_choice("taxonomy", "mtrag")
@@ -21,7 +21,7 @@ def mtrag(**changes: object) -> Taxonomy:
 
 
 def dialogs(taxonomy: Taxonomy, count: int, turns: int = 8, seed: int = 5) -> list[tuple[QuestionType, ...]]:
-    return [turn_types(taxonomy, seed, i, first_type(taxonomy, seed, i), turns) for i in range(count)]
+    return [turn_types(taxonomy, seed, i, draw_one(taxonomy.first, i, f"{seed}/first"), turns) for i in range(count)]
 
 
 def plans(taxonomy: Taxonomy, count: int, turns: int = 8) -> list[list[Target]]:
@@ -153,7 +153,7 @@ def test_shipped_mixes_give_the_plans_of_the_runs_that_we_published() -> None:
 def test_first_types_meet_their_shares_in_every_block_and_every_prefix(shares: tuple[float, ...]) -> None:
     targets = dict(zip(("direct", "comparative", "aggregate", "unanswerable"), shares, strict=True))
     taxonomy = load(Mix(name="m", first=targets, later={"follow-up": 1}))
-    names = [first_type(taxonomy, 7, index).name for index in range(50 * BLOCK)]
+    names = [draw_one(taxonomy.first, index, "7/first").name for index in range(50 * BLOCK)]
     blocks = [Counter(names[i : i + BLOCK]) for i in range(0, len(names), BLOCK)]
     for name, share in targets.items():
         assert all(abs(block[name] - BLOCK * share) < 1 for block in blocks)
@@ -166,7 +166,7 @@ def test_first_types_meet_their_shares_in_every_block_and_every_prefix(shares: t
 
 @pytest.mark.parametrize("turns", [(1,), (2,), (3, 4, 5), (8,)])
 def test_later_types_meet_their_shares_over_dialogs_and_never_repeat_a_correction(turns: tuple[int, ...]) -> None:
-    made = [[t.name for t in later_types(MIXED, 3, i, turns[i % len(turns)])] for i in range(300)]
+    made = [[t.name for t in draw_evenly(MIXED.later, turns[i % len(turns)], i, "3/later")] for i in range(300)]
     total = sum(map(len, made))
     for s in MIXED.later:
         assert sum(d.count(s.type.name) for d in made) == pytest.approx(total * s.share, rel=0.03)

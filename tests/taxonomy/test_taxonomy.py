@@ -11,7 +11,7 @@ from generator.config.choices import compose_choice
 from generator.config.conf_files import choices
 from generator.config.parts import build_choice
 from generator.errors import TaxonomyError
-from taxonomy import Mix, Target, Taxonomy, first_type, load, read_facets, read_types
+from taxonomy import Mix, Target, Taxonomy, draw_one, load, read_facets, read_types
 from taxonomy.draw import BLOCK
 
 ROOT = Path(__file__).parents[2]
@@ -166,7 +166,7 @@ def test_the_documented_type_and_mix_work_as_written(here: Path) -> None:
     settings = yaml.safe_load(mix)
     assert settings.pop("_target_") == "taxonomy.Mix"
     taxonomy = load(Mix(**settings))
-    kinds = Counter(first_type(taxonomy, 0, i).name for i in range(BLOCK))
+    kinds = Counter(draw_one(taxonomy.first, i, "0/first").name for i in range(BLOCK))
     assert kinds == {"breakdown": 16, "direct": 4}
 
 
