@@ -46,12 +46,6 @@ class Scenarios(Evaluating):
         super().__init__(folder, items or [item("finance", "RR_finance_00")])
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def test_the_model_sees_its_own_answers_and_the_contexts_of_this_turn_alone(
     here: Path, openai_server: OpenAIServer
 ) -> None:
@@ -100,13 +94,6 @@ def test_a_plan_is_judged_by_contexts_and_its_last_turn_by_the_reference_too(
     assert "<dialog>\nUser: Q1?\n</dialog>" in second and TEXTS[1] in second
     assert "<dialog>\nUser: Q1?\nUser: Q2?\n</dialog>" in third and TEXTS[2] in third
     assert "The reference:\nTake the ferry." in third
-
-
-def test_references_that_a_travel_item_has_before_its_last_turn_are_not_shown(
-    here: Path, openai_server: OpenAIServer
-) -> None:
-    found = prompts(here, openai_server, item("travel", "TR_travel_00"))
-    assert "It is 400." not in "".join(found) and "It is 30." not in "".join(found)
 
 
 def test_a_scenario_of_ones_own_says_what_the_judge_sees(here: Path, openai_server: OpenAIServer) -> None:
