@@ -63,6 +63,8 @@ WRONG_VALUES = [
     ("lm.model=", "lm.model=: must be a text that isn't empty"),
     ("run_dir=", "run_dir=: is empty"),
     ("taxonomy.first.direct=nan", "taxonomy.first.direct=nan: must be a finite number"),
+    ("taxonomy.first=direct", "taxonomy.first=direct: wrong type; expected values by name"),
+    ("taxonomy.first.direct=much", "taxonomy.first.direct=much: must be a number"),
     ("run_dir=3", "run_dir=3: must be a path"),
 ]
 
@@ -110,7 +112,6 @@ WRONG = [
     ("hydra/sweeper=null", "hydra/sweeper=null: unknown hydra/sweeper"),
     ("~corpus", "~corpus: can't be left out; choose from: "),
     ("taxonomy.first=[]", "taxonomy.first: wrong type; expected values by name"),
-    ("taxonomy.first=direct", "taxonomy.first=direct: wrong type; expected values by name"),
     ("~judge", "~judge: can't be left out"),
     ("+experiment=lee2024_orquac", "algorithm.first_questions: has no value"),
     ("+experiment=lee2024_quac taxonomy=mixed", "dialogs: has no value"),
@@ -137,7 +138,6 @@ WRONG = [
     # shares
     ("taxonomy.measure=[idkk]", "judge=idkk: "),
     ("judge=k_precision judge.lm=embedded", "judge.lm: judge=k_precision asks no model"),
-    ("taxonomy.first.direct=much", "taxonomy.first.direct=much: must be a number"),
     ("retriever=http retriever.max_k=4", "max_k (4) must be k (5) or more"),
     # corpora
     ("corpus=jsonl", "corpus.path"),
