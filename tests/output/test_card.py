@@ -93,6 +93,14 @@ def test_a_published_benchmark_is_not_to_train_models(corpus: str, purpose: str,
     assert [word for word in ("train", "test") if f"to {word} models" in text] == [purpose]
 
 
+def test_a_dialog_with_several_first_types_is_counted_for_each(tmp_path: Path) -> None:
+    types = ("comparative+direct", "direct", "aggregate+direct")
+    write_dataset([dialog(turn(1, question_type=kind)) for kind in types], tmp_path / "dataset", INFO)
+    table = read_card(tmp_path / "dataset")[1].partition("| First question |")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:3]] for line in table.splitlines()[2:]]
+    assert rows == [["aggregate", "1"], ["comparative", "1"], ["direct", "3"], ["**total**", "3"]]
+
+
 def test_the_figures_of_tasks_are_by_their_last_question(tmp_path: Path) -> None:
     task = dialog(turn(1), turn(2)).model_copy(update={"ended": "task"})
     write_dataset([task], tmp_path / "dataset", INFO)

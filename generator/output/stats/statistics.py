@@ -69,7 +69,7 @@ class Portion(Record):
 
 
 class Statistics(Record):
-    """Means by the first turn's question type (sorted by name) and in total, and the labels of the turns.
+    """Means by the first turn's question types (sorted by name) and in total, and the labels of the turns.
 
     Attributes:
         turns: the turns that are counted; of a task the last one alone. All figures but the mean number of turns are
@@ -110,7 +110,8 @@ class Tally:
     """Counts dialogs one by one, in constant memory."""
 
     def __init__(self) -> None:
-        self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._total = Counter[str]()
+        self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by first question type
         self._labels: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by the fields of `Statistics`
         self._worth: defaultdict[str, float] = defaultdict(float)
         self._worth_of: Counter[str] = Counter()
@@ -125,7 +126,7 @@ class Tally:
         grounded = [t for t in turns if t.answer and t.answerability in ("answerable", "partial")]
         measured = [covers for t in turns if (covers := evidence_covers(dialog, t)) is not None]
         retrieved = {hit.passage_id for t in turns for hit in t.hits}
-        self._sums[turns[0].question_type].update(
+        sums = Counter(
             dialogs=1,
             all_turns=len(dialog.turns),
             turns=len(turns),
@@ -144,6 +145,8 @@ class Tally:
             measured=len(measured),
             covered=sum(measured),
         )
+        for of in (self._total, *(self._sums[label] for label in _labels(turns[0].question_type))):
+            of.update(sums)
         count = self._labels
         count["question_types"].update(label for t in turns for label in _labels(t.question_type))
         count["first_types"].update(label for t in first for label in _labels(t.question_type))
@@ -174,7 +177,7 @@ class Tally:
 
     def statistics(self) -> Statistics:
         """Return the numbers so far."""
-        sums = sum(self._sums.values(), Counter())
+        sums = self._total
         dialogs, turns, first = sums["dialogs"], sums["turns"], sums["first"]
         totals = {"question_types": turns, "answerability": turns, "verdicts": turns, "first_types": first}
         totals |= {"users": dialogs, "later_types": turns - first, "multi_turn_types": turns - first}
