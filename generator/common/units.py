@@ -11,6 +11,7 @@ from generator.common.support import parse_text, term_keys
 
 # What may be the unit of the number before it.
 _BEHIND = re.compile(r"[ -]?([^\W\d_]+[23]?|[^\w\s.,;:!?()])")
+_SIGNED = re.compile(r"[^\W\d_]{1,3}[$£] ?$")  # “US$ 50”
 _MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _DECIMAL = re.compile(r"\d+(?:\.\d+)?")
 _AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
@@ -83,6 +84,8 @@ def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
         sign = before[-1:]
         unit = places.get(sign) if not sign.isalnum() and sign not in "%°" else None
         if unit is not None:  # “$12 monthly”
+            signed = _SIGNED.search(text, max(0, start - 5), start)
+            unit = places.get(signed[0].rstrip().casefold(), unit) if signed else unit
             start = text.rindex(sign, 0, start)
         elif behind and (unit := places.get(behind[1].casefold())) is not None:
             end = behind.end()

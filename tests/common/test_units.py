@@ -32,6 +32,20 @@ def test_a_price_has_a_currency_for_its_unit_whatever_follows() -> None:
     assert find_other_units("A discount of 20% 3 months on", ["20% in 3 months"]) == ()
 
 
+@pytest.mark.parametrize(
+    ("said", "source", "other"),
+    [
+        ("Custa US$ 50.", "Custa R$ 50.", True),
+        ("Custa 50 reais.", "Custa US$ 50.", True),
+        ("Custa 50 dólares.", "Custa US$ 50.", False),
+        ("Custa 50 reais.", "Custa R$ 50.", False),
+    ],
+)
+def test_the_letters_before_a_sign_tell_the_currency(said: str, source: str, other: bool) -> None:
+    with use_languages(Languages(load_language("pt"), load_language("pt"))):
+        assert bool(find_other_units(said, [source])) == other
+
+
 def test_what_sources_say_in_words_alone_may_be_another_unit() -> None:
     assert find_other_units("It takes 50 minutes.", ["Children pay half."]) == ("50 minutes",)
     assert find_other_units("It takes 12 minutes.", ["It leaves at noon."]) == ("12 minutes",)
