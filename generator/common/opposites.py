@@ -15,13 +15,16 @@ _SAME_QUESTION = 0.75
 
 
 class _Sentence(NamedTuple):
-    """A sentence's stems in their order, how they are spelt, which of them tell something; if it denies or compares."""
+    """A sentence, its words' stems in their order, how they are spelt, and which of them tell something."""
 
     stems: tuple[str, ...]
     spelt: tuple[str, ...]
     content: frozenset[str]
-    denies: bool
-    compares: bool
+    text: str
+
+    @property
+    def denies(self) -> bool:
+        return dialog_language().matches("negation", self.text)
 
 
 def find_opposites(text: str, sources: Sequence[str]) -> list[str]:
@@ -58,7 +61,7 @@ def _is_turned(said: _Sentence, place: int, told: _Sentence, others: frozenset[s
     before, behind = shared.intersection(said.stems[:place]), shared.intersection(said.stems[place:])
     ahead, after = shared.intersection(told.stems[:at]), shared.intersection(told.stems[at:])
     exchanged = behind and after and behind <= ahead and after <= before
-    return bool(exchanged) or (said.compares and mine != theirs)
+    return bool(exchanged) or (mine != theirs and dialog_language().matches("comparison", said.text))
 
 
 def contradicts_reply(answer: str, question: str, sources: Sequence[str]) -> bool:
@@ -101,8 +104,7 @@ def _read(text: str) -> tuple[_Sentence, ...]:
             content = {
                 stem for stem, (word, _) in zip(stems, words, strict=True) if word.casefold() not in language.idle
             }
-            plain = text[words[0][1] : start]
-            marks = language.matches("negation", plain), language.matches("comparison", plain)
-            found.append(_Sentence(tuple(stems), tuple(word for word, _ in words), frozenset(content), *marks))
+            spelt_words = tuple(word for word, _ in words)
+            found.append(_Sentence(tuple(stems), spelt_words, frozenset(content), text[words[0][1] : start]))
             words = []
     return tuple(found)
