@@ -230,13 +230,13 @@ class Underspecified(dspy.Module):
                 fault = "names nothing that the readings share"
             if fault is None and len(found) < 2:
                 fault = "has one reading: a search for it finds no second thing that all of it fits"
-            if fault is None and names_one(found, spoken, last):
-                fault = "has one reading: the User just spoke of it"
             asked = stems & frozenset[str]().union(*(reading.stems for reading in found))
             fits = next((reading for reading in last if asked <= reading.stems), None)
             if fault is None and fits:
                 apart_from_it = spell(share(readings) - fits.stems, readings[0].text)
                 fault = f"has one reading: it fits what the User just spoke of, so say this, too: {apart_from_it}"
+            if fault is None and names_one(found, spoken, last):
+                fault = "has one reading: the User just spoke of it"
             if fault is not None:
                 raise Refused("ask", fault, question)
             return question, hits, new, found

@@ -364,7 +364,8 @@ def test_what_the_user_just_spoke_of_is_meant_however_many_are_alike() -> None:
     assert [why.reason for _, why in draft.skipped] == ["has one reading"]
 
 
-def test_a_question_that_fits_the_last_thing_too_is_told_what_to_say_beside() -> None:
+@pytest.mark.parametrize("finds_it", [False, True])
+def test_a_question_that_fits_the_last_thing_too_is_told_what_to_say_beside(finds_it: bool) -> None:
     lift, *others = (
         piece(at, f"A lost season ticket is replaced for {n} crowns at the {door} {at}.")
         for at, n, door in (("lift", 5, "red"), ("barn", 6, "blue"), ("farm", 9, "blue"))
@@ -375,7 +376,7 @@ def test_a_question_that_fits_the_last_thing_too_is_told_what_to_say_beside() ->
         ask=[about_lift, QUESTION, says_more],
         answer=[{"consistent": True, "evidence": [1]}, {"answer": "At the barn 6 crowns, at the farm 9. Which one?"}],
     )
-    found = Shelf([[lift], others, [lift], others, others])
+    found = Shelf([[lift], others, [lift], [lift, *others] if finds_it else others, others])
     draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], lift)
     assert [turn.query for turn in draft.turns] == [about_lift["question"], says_more["question"]]
     assert "say this, too: blue\n" in task(model.prompts("ask")[2])
