@@ -42,7 +42,7 @@ def test_a_price_has_a_currency_for_its_unit_whatever_follows() -> None:
     ],
 )
 def test_the_letters_before_a_sign_tell_the_currency(said: str, source: str, other: bool) -> None:
-    with use_languages(Languages(load_language("pt"), load_language("pt"))):
+    with speaking("pt"):
         assert bool(find_other_units(said, [source])) == other
 
 

@@ -73,6 +73,21 @@ def test_it_answers_by_the_schema_and_keeps_the_prefix(capfd: pytest.CaptureFixt
     assert capfd.readouterr() == ("", "")
 
 
+def test_the_likeliest_first_tokens_are_told() -> None:
+    settings = endpoint()
+
+    async def work(client: HttpClient) -> ChatReply:
+        question = Message(role="user", content="Is Paris in France? Reply with Yes or No.")
+        request = ChatRequest(
+            model=client.model, messages=(question,), sampling=settings.greedy, seed=1, max_tokens=1, top_logprobs=20
+        )
+        return await client.chat(request)
+
+    reply = asked(settings, work)
+    assert len(reply.likely) == 20 and {"Yes", "No"} <= {token.strip() for token, _ in reply.likely}
+    assert all(log <= 0 for _, log in reply.likely)
+
+
 def test_it_stops_with_the_run_even_in_the_middle_of_a_reply() -> None:
     settings = endpoint(max_tokens=1000)
     address = ""

@@ -104,6 +104,12 @@ def test_replies_are_held_to_their_schema(server: VllmEndpoint) -> None:
         assert len(data["evidence"]) <= 3 and all(1 <= number <= 12 for number in data["evidence"])
 
 
+def test_the_likeliest_first_tokens_are_told(server: VllmEndpoint) -> None:
+    reply = chat(server, "Is Paris in France? Reply with Yes or No.", max_tokens=1, top_logprobs=20)
+    assert len(reply.likely) == 20 and {"Yes", "No"} <= {token.strip() for token, _ in reply.likely}
+    assert all(log <= 0 for _, log in reply.likely)
+
+
 def test_the_decoding_profiles_reach_the_sampler(server: VllmEndpoint) -> None:
     prompt = "Tell me something about boats."
     greedy = chat(server, prompt).text
