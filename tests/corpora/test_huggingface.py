@@ -233,8 +233,7 @@ def test_the_fingerprint_on_the_hub_is_that_of_name_and_settings_and_the_hub_is_
     assert len(others | {fingerprint()}) == 6
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+@pytest.mark.parametrize(("mark", "encoding"), [(",", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-16"), ("|", "utf-8")])
 def test_values_of_csv_stay_as_they_are(tmp_path: Path, mark: str, encoding: str) -> None:
     path = tmp_path / "rows.csv"
     rows = [("sku", "text", "title"), ("007", "Kettle", "NA"), ("1E5", "2024", "null")]
