@@ -24,7 +24,7 @@ from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.steps import Answer, Ask, Asked
 from generator.errors import ConfigError, Rejected
 from generator.optimization.data import Example
-from generator.prompts.adapter import collect_tasks
+from generator.prompts.adapter import P_YES, collect_tasks
 from generator.prompts.message_text import on_one_line
 from generator.prompts.replies import SignatureType
 from generator.prompts.sections import Conversation, Documents
@@ -110,6 +110,8 @@ class JudgeTarget(Target):
         self.step = cast(dspy.Module, settings.build(model))
         outputs = [signature.output_fields for signature in self.step.signatures] if settings.asks_model else []
         self.labels = [label for each in outputs if "label" in each for label in get_args(each["label"].annotation)]
+        if any(P_YES in each for each in outputs):
+            self.labels, self.criterion = ["correct", "incorrect"], "correctness"
         if not self.labels:
             raise ConfigError(
                 f"target={self.name}: gives no labels that could be compared with people's; choose another"

@@ -57,6 +57,8 @@ class Model:
             raise dspy.lm15.TransportError("the server is gone")
         self.requests.append(request)
         text = request.messages[-1].content
+        if request.top_logprobs:
+            return self._weigh(text)
         reply = json.loads(fill(request.body()))
         if "better" in reply:
             reply["better"] = self.better
@@ -74,6 +76,12 @@ class Model:
             reply |= {"statements": [{"text": "It is.", "finding": finding}], "label": label}
         usage = Usage(calls=1, prompt=10, completion=5)
         return ChatReply(text=json.dumps(reply), finish_reason="stop", model=self.model, usage=usage)
+
+    def _weigh(self, text: str) -> ChatReply:
+        right = "It is blue" in text.rpartition("Statement:")[2] or BETTER not in text
+        likely = (("Yes", -0.01), ("No", -5.0)) if right else (("No", -0.01), ("Yes", -5.0))
+        usage = Usage(calls=1, prompt=10, completion=1)
+        return ChatReply(text=likely[0][0], finish_reason="length", model=self.model, usage=usage, likely=likely)
 
     @property
     def reflections(self) -> list[str]:
@@ -152,6 +160,13 @@ def test_better_instructions_are_found_and_scored_on_documents_that_the_optimise
     assert len(first) == 16 and model.reflections and not first & houses(model.reflections)
     assert "People say incorrect: the verdict is wrong." in model.reflections[0]
     assert "A comparison of the words says" in model.reflections[0]
+
+
+def test_the_question_of_a_judge_by_certainty_is_optimised(data: Path) -> None:
+    run_optimization(settings(data, Model(), target="judge.p_true"), "")
+    score = card(data)["scores"]["score"]
+    assert card(data)["after"] == {"judge.p_true.predict": BETTER}
+    assert score["before"]["value"] < score["after"]["value"] == 1
 
 
 @pytest.mark.parametrize(
