@@ -7,7 +7,7 @@ from typing import NamedTuple
 from generator.common.language import WordList, cached_by_language, dialog_language
 from generator.common.passages import sentences
 from generator.common.scripts import has_question_mark
-from generator.common.support import ends_sentence, read_terms, read_tokens, stem_words
+from generator.common.support import ends_sentence, read_terms, read_tokens, stem_words, term_keys
 
 _REPLIES: tuple[tuple[WordList, WordList], ...] = (("affirms", "denies"), ("denies", "affirms"))
 # The share of the content words of two questions from which they ask the same.
@@ -34,6 +34,10 @@ def find_opposites(text: str, sources: Sequence[str]) -> list[str]:
     word, or denies where it doesn't, may say the same; and so may “B is slower than A” of “A is faster than B”.
     """
     opposites = _opposites()
+    words = stem_words([word.casefold() for word, *_ in read_tokens(text)[1]])
+    others = frozenset().union(*(opposites.get(word, ()) for word in words))
+    if not others or all(others.isdisjoint(term_keys(source)) for source in sources):  # most have none
+        return []
     said = [sentence for sentence in _read(text) if not opposites.keys().isdisjoint(sentence.stems)]
     told = [sentence for source in sources for sentence in _read(source)] if said else []
     return [word for sentence in said for word in _find(sentence, told, opposites)]
