@@ -75,7 +75,8 @@ def read_completion(body: bytes, model: str) -> ChatReply:
 
 def _first_tokens(logprobs: Any) -> tuple[tuple[str, float], ...]:
     """Return the likeliest first tokens of a reply with their log probabilities; none if the server sends none."""
-    places = (logprobs or {}).get("content") or [{}]
+    # Other servers have lists in their place, also where nobody asked for any.
+    places = (isinstance(logprobs, dict) and logprobs.get("content")) or [{}]
     return tuple((token["token"], float(token["logprob"])) for token in places[0].get("top_logprobs") or ())
 
 

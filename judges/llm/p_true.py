@@ -16,7 +16,7 @@ from generator.prompts.calls import call
 from generator.prompts.sections import Documents
 from generator.schema import Passage, Turn, Verdict
 from judges.base import UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
-from judges.metrics.grounding import GroundingJudge
+from judges.metrics.grounding import NO_CLAIM, GroundingJudge
 
 # Words of a response, such as “Yes, it does.”, that say nothing without their question.
 SHORT = 3
@@ -52,6 +52,8 @@ class PTrueJudge(ModelJudge):
 
     async def judge_with_model(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         by_words = await self.grounding.judge(passages, history, turn)
+        if by_words.explanation == NO_CLAIM:
+            return self.verdict(by_words.label, NO_CLAIM, by_words.score)
         claim = drop_refusals(turn.answer)
         statement = claim if len(words(claim)) > SHORT else f"{turn.query} {turn.answer}"
         documents = Documents(passages=tuple(passages))

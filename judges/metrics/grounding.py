@@ -39,6 +39,7 @@ from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 WRONG_NUMBER = 0.2
 SHORT = 12  # words: longer ones with a refusal in each clause mostly claim something
 SOME_LENGTH = 20  # words: English texts of that length without “the”, “of” and the like are lists
+NO_CLAIM = "claims nothing"  # why a refusal or a courtesy is correct
 LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
 
 
@@ -221,7 +222,7 @@ class GroundingJudge(ComputingJudge):
 
     async def judge(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         if turn.answerability == "conversational":
-            return self.verdict("correct", "claims nothing", 1.0)
+            return self.verdict("correct", NO_CLAIM, 1.0)
         shown = {p.id for p in passages}
         # An earlier answer that rests on these passages adds only what it made up.
         own = [t for t in history if not t.evidence or not shown.issuperset(e.passage_id for e in t.evidence)]
@@ -262,7 +263,7 @@ class GroundingJudge(ComputingJudge):
         refuses = len(words(answer)) <= SHORT and not has_words(drop_refusals(answer))
         polite = stated <= _courtesy() and (stated or claim != answer or not words(claim))
         if polite or (refuses and not _makes_up(answer, [*texts, *said])):
-            return self.verdict("correct", "claims nothing", 1.0)
+            return self.verdict("correct", NO_CLAIM, 1.0)
         if not passages:
             return self.verdict(UNJUDGED, "no passages")
         found = features(answer, texts, said)

@@ -71,6 +71,12 @@ def test_its_statement_is_what_a_response_claims(tmp_path: Path) -> None:
     assert asked == ["Do dogs travel free? Yes, free.", "Dogs travel free on the ferry."]
 
 
+def test_a_refusal_claims_nothing_that_a_model_could_be_sure_of(tmp_path: Path) -> None:
+    with OpenAIServer(likely=lambda _: {"No": 1.0}) as server:
+        _, (verdict,) = judge(tmp_path, server, turn("I don't have information on cats.", "What do cats pay?"))
+    assert (verdict.label, verdict.score, server.bodies) == ("correct", 1, [])
+
+
 def test_a_reply_that_is_neither_is_no_verdict(tmp_path: Path) -> None:
     with OpenAIServer(likely=lambda _: {"<think>": 0.9}) as server:
         _, (verdict,) = judge(tmp_path, server, turn("Dogs travel free on the ferry to Holm."))

@@ -109,6 +109,13 @@ def test_usage_may_be_missing(usage: str) -> None:
     assert reply == ChatReply(text="", finish_reason="stop", model="test-model", usage=Usage(calls=1))
 
 
+@pytest.mark.parametrize("logprobs", ["[]", '["a"]', '{"tokens": ["a"], "content": null}'])
+def test_probabilities_in_another_form_are_none(logprobs: str) -> None:
+    body = f'{{"choices": [{{"message": {{"content": "Hello."}}, "logprobs": {logprobs}}}]}}'
+    with OpenAIServer(faults=[fake.plain(body)]) as server:
+        assert chat(server.endpoint()).likely == ()
+
+
 def test_usage_is_never_negative() -> None:
     usage = {"prompt_tokens": 9, "completion_tokens": -1, "prompt_tokens_details": {"cached_tokens": -1}}
     body = json.dumps({"choices": [{"message": {"content": "Hello."}}], "usage": usage})
