@@ -55,6 +55,8 @@ def test_every_choice_builds_its_part(names: Sequence[str | None]) -> None:
     assert sum(share.share for share in taxonomy.first or taxonomy.tasks) == pytest.approx(1)
     if judge := made.judge.build("some-model"):
         assert judge.name == made.judge.name
+        file = OmegaConf.load(CONF / "judge" / f"{chosen['judge']}.yaml")
+        assert ("filter" in file) == judge.decides, "judge.filter=prefix is a setting of the judges that decide"
 
 
 @pytest.mark.parametrize(("group", "name"), [(group, name) for group, name in OPTIONS if group in OTHERS[-2:]])
