@@ -146,7 +146,8 @@ def read_tokens(text: str) -> tuple[str, list[tuple[str, str, int, bool]]]:
 
 def ends_sentence(mark: str, before: str) -> bool:
     """Return True if a mark ends a sentence behind a word, which may be an initial or a title (“Dr.”)."""
-    return mark in _FULL_STOP and not (mark == "." and (len(before) == 1 or before.casefold() in _TITLES))
+    is_short = (len(before) == 1 and before.isalnum()) or before.casefold() in _TITLES
+    return mark in _FULL_STOP and not (mark == "." and is_short)
 
 
 @cached_by_language(8192)

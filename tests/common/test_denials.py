@@ -42,6 +42,12 @@ def test_a_sentence_that_agrees_suffices() -> None:
     assert not find_flips("Dogs aren't allowed on the deck.", [RULES, "Dogs are not allowed on the inner deck."])
 
 
+@pytest.mark.parametrize("closed", ["“We would never want it”.", "They do not (see below)."])
+def test_a_full_stop_behind_a_quotation_or_bracket_ends_a_sentence(closed: str) -> None:
+    told = "And with that, Cotton's mother dropped her into a bucket of water."
+    assert find_flips(told, [f"{closed} {told}"]) == []
+
+
 @pytest.mark.parametrize(
     ("code", "told", "text", "flips"),
     [
