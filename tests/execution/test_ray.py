@@ -1,25 +1,29 @@
 """Runs on a real Ray cluster of this machine: the same data as locally, whatever becomes of a worker or the driver."""
 
+import asyncio
 import os
 import random
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from generator.common.concurrency import one_by_one
 from generator.corpora.library import Library
+from generator.dialogs.generate import GeneratedDialog
 from generator.errors import RunError
 from generator.execution.ray.cluster import Cluster, as_run_error
-from generator.execution.ray.executor import RaySettings
+from generator.execution.ray.executor import RayExecutor, RaySettings
 from generator.retrievers.hybrid import HybridSettings
 from generator.schema import Document
 from tests.support import openai_server as fake
@@ -172,6 +176,43 @@ def test_a_driver_that_is_stopped_goes_on_with_another_executor(cluster: str, tm
         assert moved.run(server, *settings("single")).code == 0
         assert server.finished.total() - len(server.finished) <= made - known
     assert moved.made() == local.made()
+
+
+class Crowd:
+    """In place of the generator of a worker: its dialogs end once all are under way, or stay without an end."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._arrived, self._all = size, 0, asyncio.Event()
+
+    def plan(self, number: int) -> SimpleNamespace:
+        return SimpleNamespace(dialog_id=str(number))
+
+    async def generate(self, plan: SimpleNamespace, calls: object) -> GeneratedDialog:
+        self._arrived += 1
+        if self._arrived == self._size:
+            self._all.set()
+        await self._all.wait()
+        return GeneratedDialog(dialog_id=plan.dialog_id, dialog=None, drops=(), usage=())
+
+
+@asynccontextmanager
+async def crowd(workers: int, size: int) -> AsyncIterator[Crowd]:
+    yield Crowd(size)
+
+
+@pytest.mark.engines
+def test_a_worker_has_as_many_dialogs_under_way_as_its_share(cluster: str) -> None:
+    """More than Ray lets an actor do at a time unless it is told."""
+    size = 1100
+    store = SimpleNamespace(attempted=0, all_calls=lambda: iter(()))
+    plans: Any = SimpleNamespace(open=partial(crowd, size=size), store=store, limit=size, at_once=size)
+
+    async def run(executor: RayExecutor) -> int:
+        async with asyncio.timeout(120), aclosing(executor.results(plans, lambda *_: True, asyncio.Event())) as results:
+            return len([number async for number, _ in results])
+
+    with RaySettings(workers=1, address=cluster, gpus=0).open() as executor:
+        assert asyncio.run(run(executor)) == size
 
 
 @pytest.mark.engines

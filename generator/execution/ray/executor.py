@@ -85,9 +85,9 @@ class RayExecutor(Executor):
         share = max(1, plans.at_once // self._settings.workers)
         with as_run_error():
             exchange = self._exchange(plans.store)
-            workers = self._actors(
-                "Worker", self._settings.workers, _pickle(plans.open), self._settings.workers, exchange, Path.cwd()
-            )
+            opener, count = _pickle(plans.open), self._settings.workers
+            # Ray's own limit is 1,000 dialogs, however many calls there may be.
+            workers = self._actors("Worker", count, opener, count, exchange, Path.cwd(), max_concurrency=share)
         session = _Session(plans.store, exchange)
         fetching = asyncio.create_task(session.fetch_calls())
         # The dialogs that each worker can take, those first of which the worker has fewest.
@@ -175,12 +175,12 @@ class RayExecutor(Executor):
         exchange.watch.remote(os.getpid())
         return exchange
 
-    def _actors(self, name: str, count: int, *arguments: object) -> list[Any]:
+    def _actors(self, name: str, count: int, *arguments: object, **options: int) -> list[Any]:
         """Return actors of a class of `worker`; one that dies is started again, and so is its work."""
         from generator.execution.ray import worker
 
-        options = {"num_cpus": 1, "num_gpus": self._settings.gpus, "max_restarts": _RESTARTS, "max_task_retries": -1}
-        actor = self._connect().ray.remote(**options)(getattr(worker, name))
+        usual = {"num_cpus": 1, "num_gpus": self._settings.gpus, "max_restarts": _RESTARTS, "max_task_retries": -1}
+        actor = self._connect().ray.remote(**usual, **options)(getattr(worker, name))
         return [actor.remote(*arguments) for _ in range(count)]
 
 
