@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import signal
 import socket
 import warnings
 from collections.abc import Iterator
@@ -115,6 +116,14 @@ def _import_ray(local: bool) -> Any:
             "ray), or set executor=local"
         ) from error
     return ray
+
+
+def take_sigterm_back() -> None:
+    """Let SIGTERM do what it did before a connection, whose C++ would print a stack and abort three seconds later.
+
+    Call it in the main thread.
+    """
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from generator.common.console import note
 from generator.dialogs.generate import GeneratedDialog
 from generator.errors import RunError, describe
 from generator.execution.base import Executor, ExecutorSettings, Plans
-from generator.execution.ray.cluster import Cluster, as_run_error
+from generator.execution.ray.cluster import Cluster, as_run_error, take_sigterm_back
 from generator.execution.ray.exchange import Call, Exchange
 from generator.execution.store import Store
 from generator.models.lm import ChatReply
@@ -77,6 +77,7 @@ class RayExecutor(Executor):
 
     async def ready(self) -> None:
         await asyncio.to_thread(self._connect)
+        take_sigterm_back()
 
     async def results(
         self, plans: Plans, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
@@ -143,6 +144,7 @@ class RayExecutor(Executor):
             yield from one_by_one(function, pieces)
             return
         applied, room = _pickle(function), self._connect().room
+        take_sigterm_back()
         from ray.util import ActorPool
 
         with as_run_error():
