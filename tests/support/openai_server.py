@@ -203,8 +203,8 @@ class OpenAIServer(AiohttpServer):
         completion = _completion(body, self.responder(body), cached=cached)
         if self.likely and body.get("logprobs"):
             found = sorted(self.likely(body).items(), key=lambda each: -each[1])[: body["top_logprobs"]]
-            tokens = [{"token": token, "logprob": math.log(share)} for token, share in found]
-            completion["choices"][0]["logprobs"] = {"content": [{**tokens[0], "top_logprobs": tokens}]}
+            ranked = [{"token": token, "logprob": math.log(share)} for token, share in found]
+            completion["choices"][0]["logprobs"] = {"content": [{**ranked[0], "top_logprobs": ranked}]}
         if not self.says_cached:
             completion["usage"]["prompt_tokens_details"] = None
         response = web.json_response(completion)
