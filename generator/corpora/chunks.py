@@ -37,7 +37,7 @@ def gather(records: Iterator[Document | SkippedRecord]) -> Iterator[Document | S
                 ) from None
         rows = db.execute(
             "SELECT document, id, title, url, text FROM chunks "
-            "JOIN (SELECT document AS name, min(place) AS first FROM chunks GROUP BY document) ON document = name "
+            "JOIN (SELECT place AS own, min(place) OVER (PARTITION BY document) AS first FROM chunks) ON place = own "
             "ORDER BY first, place"
         )
         for name, chunks in groupby(rows, itemgetter(0)):

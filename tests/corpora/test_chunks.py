@@ -1,10 +1,13 @@
 """Records that are passages: what the user's own pipeline cut is what is retrieved and cited."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 from datasets import Dataset
 
+from generator.corpora import chunks
+from generator.corpora.base import Chunk
 from generator.corpora.library import Library
 from generator.errors import CorpusError
 from tests.support.corpora import broken, corpus, good, read, write_lines
@@ -80,3 +83,24 @@ def test_a_whole_run_retrieves_and_cites_passages_as_they_were_cut(openai_server
     assert done.code == 0, done.err
     site.check_ledger()
     site.check_evidence(texts)
+
+
+def test_twice_the_passages_take_twice_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(count: int) -> int:
+        """Return how often SQLite did a thousand steps."""
+        done: list[None] = []
+
+        def connect(path: str) -> sqlite3.Connection:
+            db = sqlite3.Connection(path)
+            db.set_progress_handler(lambda: done.append(None), 1000)
+            return db
+
+        with monkeypatch.context() as patched:
+            patched.setattr(chunks.sqlite3, "connect", connect)
+            records = (
+                Chunk(where=f"line {n}", id=str(n), text="Trams.", document_id=str(n // 2)) for n in range(count)
+            )
+            assert len(list(chunks.gather(records))) == count / 2
+        return len(done)
+
+    assert work(1200) < 3 * work(600)
