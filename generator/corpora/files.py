@@ -130,7 +130,7 @@ def list_files(
     except CorpusError:
         raise
     except FileNotFoundError as error:
-        looked = "" if is_url(path) else f" (looked in {Path.cwd()})"
+        looked = "" if is_url(path) or Path(path).is_absolute() else f" (looked in {Path.cwd()})"
         why = f" ({describe(error.__cause__)})" if isinstance(error.__cause__, Exception) else looked
         # To fsspec, whatever a web server answers means that the file isn't there.
         what = "doesn't exist" if getattr(error.__cause__, "status", 404) == 404 else "can't be read"

@@ -286,7 +286,7 @@ def test_a_damaged_file_is_an_error_that_says_how_far_it_goes(tmp_path: Path, da
 def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> None:
     assert "corpus.path is empty" in message(lambda: read(name, path=" "))
     nowhere = str(tmp_path / "nowhere")
-    assert f"corpus.path={nowhere}: doesn't exist" in message(lambda: read(name, path=nowhere))
+    assert f"corpus.path={nowhere}: doesn't exist; give a file" in message(lambda: read(name, path=nowhere))
     assert message(lambda: read(name, path="long" * 100)).endswith(": File name too long")
     (tmp_path / ".git").touch()
     assert ": is empty, or has hidden files only; give another" in message(lambda: read(name, path=str(tmp_path)))
