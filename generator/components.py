@@ -14,7 +14,7 @@ from generator.common.console import note
 from generator.common.language import IN_ENGLISH, Languages, load_language, use_languages
 from generator.config.parts import build_choice
 from generator.config.settings import ProgressiveSettings, Settings
-from generator.corpora.library import Library
+from generator.corpora.library import Library, wait_for
 from generator.dialogs.columns import EvidenceRanker
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.filter import check_columns
@@ -295,7 +295,9 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
 
     def read() -> Iterator[Document]:
         skipped.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(skipped) as file:
+        # A process that cuts passages of another size may read them now, too.
+        lock = wait_for(skipped.with_suffix(".lock"), f"{skipped}: another process reads the documents")
+        with lock, atomic_write(skipped) as file:
             yield from corpus.readable(corpus.read(), lambda record: print(record.model_dump_json(), file=file))
 
     library = Library.open(

@@ -1,12 +1,16 @@
 """The parts of a run, as its settings make them."""
 
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from generator.components import Components, WorkerSpec
+from generator.components import Components, WorkerSpec, open_library, skipped_documents
 from generator.errors import ConfigError
 from generator.retrievers.bm25 import Bm25Settings
+from generator.schema import Document, SkippedRecord
 from taxonomy import load as load_taxonomy
 from tests.support.settings import settings
 
@@ -26,6 +30,23 @@ def test_a_retriever_that_is_not_returned_is_an_error(tmp_path: Path, monkeypatc
     monkeypatch.setattr(Bm25Settings, "open", lambda *_: None)
     with pytest.raises(ConfigError, match="returned no retriever"):
         components(tmp_path)
+
+
+def test_two_at_once_with_passages_of_other_sizes_list_the_documents_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_: object) -> Iterator[Document | SkippedRecord]:
+        yield from (Document(id=str(number), text=f"Text {number}.") for number in range(20))
+        yield SkippedRecord(where="file:21", reason="broken")
+        time.sleep(0.1)  # until the other one is here, too
+
+    both = [settings(f"cache_dir={tmp_path}", f"retriever.passage_tokens={size}") for size in (128, 512)]
+    monkeypatch.setattr(type(both[0].corpus), "read", read)
+    with ThreadPoolExecutor() as pool:
+        libraries = list(pool.map(lambda each: open_library(each, "f" * 64), both))
+    assert list(map(len, libraries)) == [20, 20]
+    (skipped,) = skipped_documents(both[0], "f" * 64).read_text().splitlines()
+    assert SkippedRecord.model_validate_json(skipped).where == "file:21"
 
 
 def components(folder: Path, *given: str) -> Components:

@@ -151,11 +151,13 @@ class Library:
         told = ""
         if code is None:
             found = self.folder / "language.txt"
-            if not found.is_file() or not found.stat().st_size:  # as after a loss of power
-                rows = sorted({round(place * (len(self) - 1) / SAMPLE) for place in range(SAMPLE + 1)})
-                texts = [self.document(row).text[:BEGINNING] for row in rows]
-                most, count = detect_language(texts)
-                write_text(found, f"{most or '?'} {count} {len(texts)}\n")
+            if not _has_text(found):
+                with wait_for(found.with_suffix(".lock"), f"{found}: another process finds the language"):
+                    if not _has_text(found):
+                        rows = sorted({round(place * (len(self) - 1) / SAMPLE) for place in range(SAMPLE + 1)})
+                        texts = [self.document(row).text[:BEGINNING] for row in rows]
+                        most, count = detect_language(texts)
+                        write_text(found, f"{most or '?'} {count} {len(texts)}\n")
             code, sure, total = found.read_text(encoding="utf-8").split()
             if code == "?":
                 code = "en"
@@ -267,6 +269,11 @@ class Library:
                 "SELECT id, title, url FROM passages WHERE row = ?", (int(row),)
             ).fetchone()
         return cut.model_copy(update={"id": name, "title": title, "url": url})
+
+
+def _has_text(file: Path) -> bool:
+    """Return whether a file is there and not empty, as a loss of power may leave it."""
+    return file.is_file() and file.stat().st_size > 0
 
 
 def _keep_passages(db: sqlite3.Connection, document: ChunkedDocument, first: int) -> None:

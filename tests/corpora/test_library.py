@@ -166,6 +166,23 @@ def test_a_language_file_that_a_crash_left_empty_is_written_again(tmp_path: Path
     assert lib.find_language("corpus.language", None) == told
 
 
+def test_two_at_once_find_the_language_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lib, looked = library(tmp_path), list[int]()
+
+    def detect(texts: list[str]) -> tuple[str, int]:
+        looked.append(len(texts))
+        time.sleep(0.1)  # until the other one is here, too
+        return "de", len(texts)
+
+    monkeypatch.setattr("generator.corpora.library.detect_language", detect)
+    threads = [threading.Thread(target=lib.find_language, args=("corpus.language", None)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(looked) == 1 and "3 of 3" in lib.find_language("corpus.language", None)
+
+
 @pytest.mark.parametrize(
     ("documents", "share", "least", "expected"),
     [
