@@ -158,6 +158,14 @@ def test_the_stored_configuration_of_a_run_will_do(site: Site, openai_server: Op
     assert row(done)[0] > 5 * site.summary()["lm_calls"]
 
 
+def test_a_run_that_stops_before_its_dialogs_says_so(site: Site, openai_server: OpenAIServer) -> None:
+    assert site.run(openai_server, "dialogs=2", "max_attempts=4").code == 0
+    done = command(str(site.run_dir / "config.yaml"), "dialogs=2000", program=COMMAND)
+    assert row(done, "dialogs")[:2] == [4, 4] and "max_attempts stops the run before 2,000" in done.out
+    enough = command(str(site.run_dir / "config.yaml"), "dialogs=3", "max_attempts=null", program=COMMAND)
+    assert row(enough, "dialogs")[0] == 3 and "max_attempts" not in enough.out
+
+
 @pytest.mark.parametrize(("more", "read"), [({}, 0.01), ({"cache_read_input_token_cost": 0}, 0)])
 def test_money_is_tokens_times_the_price_of_each_stages_model(
     more: dict[str, float], read: float, site: Site, openai_server: OpenAIServer

@@ -51,8 +51,12 @@ def show(
     if attempts.low is not None and attempts.high is not None:  # which has bounds of its own
         low, high = max(attempts.low, found.accepted), min(attempts.high, float(found.attempts.max()))
         attempts = attempts._replace(low=low, high=high)
+    dialogs = f"{found.accepted:,} accepted of {_spell(attempts, '{:,.0f}'.format)} attempted"
+    if found.accepted < settings.wanted:
+        end = "the last of algorithm.first_questions or " if settings.algorithm.first_questions else ""
+        dialogs += f"; {end}max_attempts stops the run before {settings.wanted:,}"
     rows = [
-        ("dialogs", f"{found.accepted:,} accepted of {_spell(attempts, '{:,.0f}'.format)} attempted"),
+        ("dialogs", dialogs),
         ("time", _time(found, measured, own, settings.lm.concurrency)),
         ("money", "unknown: the server doesn't report tokens" if untold else _money(found, usages, settings, prices)),
     ]
