@@ -6,12 +6,12 @@ dialogs alone. Of paths and addresses it has those of the command line; a key is
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
+from jinja2 import Environment
 
 from generator.common.sanitize import printable
 from generator.dialogs.columns import PERSON
@@ -36,84 +36,16 @@ _HUB_LICENCES = {
 _BOUNDS = [10**exponent for exponent in range(3, 9)]
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
 
-_WARNING = """
-> **Not for training.** The model behind this dataset is a tiny one that shows the machine at work; what it says is
-> often wrong.
-"""
-
-_PAIRS = """to train models for
-retrieval-augmented generation. A row is one context-response pair: the passages, the dialog so far, a question, and its
-answer."""
-_TASKS = """of the tasks of
-MT-Bench-101, to test models by. A row is one context-response pair: the dialog so far, what the user says, and the
-golden answer; the first answer of a dialog of self-correction (SC) is wrong on purpose."""
-_ITEMS = """items of the
-scenarios of RAD-Bench, to test models by. A row is one context-response pair: the passages, the dialog so far, a
-question, and the reference that an answer is compared with."""
-_BENCHMARKS: Mapping[str, str] = {"mt_bench_101": _TASKS, "rad_bench": _ITEMS}
-_SPLIT = """
-The corpus is split by document before generation{}: no document
-is in both.
-"""
-_SPLIT_RETRIEVAL = ", and a dialog retrieves only documents of its own split"
-_GUESSER = f"""
-How far a guesser comes that tells a question's answerability without reading a passage, by naive Bayes in
-cross-validation over the rows of this dataset (`python -m generator.statistics` counts all turns): the area under the
-ROC curve, of which 0.5 is chance. A class with fewer than {LEAST} rows isn't listed.
-"""
-_VERBATIM = """\
-- Evidence is verbatim by construction. The answers are generated: they can go beyond it, or leave something out.
-"""
-_LEE = r"""@misc{lee2024multidocument,
-  title         = {Multi-Document Grounded Multi-Turn Synthetic Dialog Generation},
-  author        = {Lee, Young-Suk and Gunasekara, Chulaka and Contractor, Danish and Fernandez Astudillo, Ram{\'o}n and
-                   Florian, Radu},
-  year          = {2024},
-  eprint        = {2409.11500},
-  archivePrefix = {arXiv},
-  primaryClass  = {cs.CL}
-}"""
-_BAI = """@misc{bai2024mtbench101,
-  title         = {{MT-Bench-101}: A Fine-Grained Benchmark for Evaluating Large Language Models in Multi-Turn
-                   Dialogues},
-  author        = {Bai, Ge and Liu, Jie and Bu, Xingyuan and He, Yancheng and Liu, Jiaheng and Zhou, Zhanhui and Lin,
-                   Zhuoran and Su, Wenbo and Ge, Tiezheng and Zheng, Bo and Ouyang, Wanli},
-  year          = {2024},
-  eprint        = {2402.14762},
-  archivePrefix = {arXiv},
-  primaryClass  = {cs.CL}
-}"""
-
-_KUO = """@misc{kuo2025radbench,
-  title         = {{RAD-Bench}: Evaluating Large Language Models' Capabilities in Retrieval Augmented Dialogues},
-  author        = {Kuo, Tzu-Lin and Liao, Feng-Ting and Hsieh, Mu-Wei and Chang, Fu-Chieh and Hsu, Po-Chun and Shiu,
-                   Da-Shan},
-  year          = {2025},
-  eprint        = {2409.12558},
-  archivePrefix = {arXiv},
-  primaryClass  = {cs.CL}
-}"""
-
-
 # A task of ours, to train models with, and none of MT-Bench-101.
 _OUR_TASK = "QA"
-
-
-class _Method(NamedTuple):
-    """The words for an algorithm: what dialogs are grounded on and for, what first types are of, and whose it is."""
-
-    grounding: str
-    purpose: str = _PAIRS
-    first: str = "first turns"
-    citation: str = _LEE
-
-
-_METHODS: Mapping[Algorithm, _Method] = {
-    "single": _Method("one document"),
-    "multi": _Method("passages retrieved after every user turn"),
-    "whole": _Method("one document", _TASKS, "dialogs", _BAI),
-    "progressive": _Method("passages retrieved for each user turn", _ITEMS, "dialogs", _KUO),
+# What an algorithm's dialogs are grounded on, and the paper that it is of.
+_GROUNDING: Mapping[Algorithm, str] = {
+    "single": "one document",
+    "multi": "passages retrieved after every user turn",
+    "whole": "one document",
+    "progressive": "passages retrieved for each user turn",
 }
+_PAPERS: Mapping[Algorithm, str] = {"whole": "mt_bench_101", "progressive": "rad_bench"}
 
 
 class Origin(Record):
@@ -165,67 +97,50 @@ def render_card(
         splits: the splits with rows.
         example: a row to show.
     """
-    texts = {
-        "metadata": yaml.safe_dump(_metadata(info, splits), sort_keys=False, allow_unicode=True),
-        "name": line(info.name),
-        "corpus": line(info.corpus),
-        "purpose": _BENCHMARKS.get(info.corpus, _PAIRS),
-        "command": block(info.command),
-        "statistics": _statistics(statistics),
-        "guesses": _guesses(guesses),
-        "splits": "\n".join(f"| {split} | {file.rows:,} |" for split, file in splits.items()),
-        "columns": "\n".join(f"- `{name}`: {field.description}" for name, field in Row.model_fields.items()),
-        "example": _readable_json(_shortened(example.model_dump(mode="json"))),
-        "licence": line(info.licence) or "unknown",
-        "source": line(info.source),
-    }
-    template = "human_card.md"
-    if isinstance(info, DatasetInfo):
-        template = "card.md"
-        texts |= _generated(info, statistics, splits)
-    return Template(files("generator.output").joinpath(template).read_text(encoding="utf-8")).substitute(texts)
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    environment.filters |= {"line": line, "block": block, "count": "{:,}".format}
+    template = environment.from_string(files("generator.output").joinpath("card.md").read_text(encoding="utf-8"))
+    return template.render(
+        info=info,
+        generated=isinstance(info, DatasetInfo),
+        metadata=yaml.safe_dump(_metadata(info, splits), sort_keys=False, allow_unicode=True),
+        accepted=statistics.total.dialogs,
+        splits=splits,
+        tables=_statistics(statistics),
+        guesses=_guesses(guesses),
+        least=LEAST,
+        columns=Row.model_fields,
+        example=_readable_json(_shortened(example.model_dump(mode="json"))),
+        licence=line(info.licence) or "unknown",
+        **(_generated(info, statistics) if isinstance(info, DatasetInfo) else {"paper": info.corpus}),
+    )
 
 
-def _generated(info: DatasetInfo, statistics: Statistics, splits: Collection[Split]) -> dict[str, str]:
+def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, Any]:
     dropped = [
         [f"{scope}, {line(why)}", f"{count:,}"]
         for scope, counts in info.dropped.items()
         for why, count in by_frequency(counts)
     ]
-    method = _METHODS[info.algorithm]
-    if info.algorithm == "whole" and {name for name, _ in info.shares} == {_OUR_TASK}:
-        method = method._replace(purpose=_PAIRS, citation=_LEE)
-    people = any(judge.startswith(PERSON) for judge in statistics.judges)
+    first = "dialogs" if info.algorithm in _PAPERS else "first turns"
+    shares = [
+        [
+            line(share.type),
+            first if share.stage == "first" else f"{share.stage} turns",
+            f"{share.target:.1%}",
+            f"{share.achieved:.1%}",
+        ]
+        for _, share in info.shares
+    ]
+    our_task = {name for name, _ in info.shares} == {_OUR_TASK}
     return {
-        "checked": "; people judged some of the answers" if people else " or checked these answers",
-        "grounding": "given only a topic" if info.topics else f"each grounded on {method.grounding}",
-        "purpose": method.purpose,
-        "split": ""
-        if info.topics or len(splits) == 1
-        else _SPLIT.format("" if info.algorithm == "whole" else _SPLIT_RETRIEVAL),
-        "verbatim": "" if info.topics else _VERBATIM,
-        "citation": method.citation,
-        "warning": _WARNING if info.toy else "",
-        "settings": "\n".join(f"- {name}: {line(value)}" for name, value in info.settings.items()),
-        "models": "\n".join(_terms(did, model) for did, model in info.models),
-        "shares": table(
-            ("Type or label", "Of", "Target", "Achieved"),
-            (
-                [
-                    line(share.type),
-                    method.first if share.stage == "first" else f"{share.stage} turns",
-                    f"{share.target:.1%}",
-                    f"{share.achieved:.1%}",
-                ]
-                for _, share in info.shares
-            ),
-        ),
-        "attempted": f"{info.attempted:,}",
-        "accepted": f"{statistics.total.dialogs:,}",
+        "grounding": _GROUNDING[info.algorithm],
+        "paper": "" if info.algorithm == "whole" and our_task else _PAPERS.get(info.algorithm, ""),
+        "people": any(judge.startswith(PERSON) for judge in statistics.judges),
+        "models": [_terms(did, model) for did, model in info.models],
+        "shares": table(("Type or label", "Of", "Target", "Achieved"), shares),
         "dropped": table(("What, stage: reason", "Count"), dropped) if dropped else "Nothing.",
-        "context": ""
-        if parse_filter(info.filter)[0] != "pairs"
-        else ", also one that was judged incorrect: only the last message was filtered",
+        "incorrect_context": parse_filter(info.filter)[0] == "pairs",
     }
 
 
@@ -296,7 +211,7 @@ def _guesses(guesses: Sequence[Guess]) -> str:
     cells = ([g.answerability, g.sees, f"{g.pairs:,}", f"{g.auc:.2f}"] for g in guesses)
     away = [str(guess) for guess in guesses if guess.gives_away]
     verdict = f"**This set gives itself away**: {', '.join(away)}." if away else f"No AUC is above {AWAY}."
-    return f"{_GUESSER}\n{table(('Class', 'Told by the', 'Rows', 'AUC'), cells)}\n\n{verdict}\n"
+    return f"{table(('Class', 'Told by the', 'Rows', 'AUC'), cells)}\n\n{verdict}"
 
 
 def _readable_json(value: Any) -> str:
