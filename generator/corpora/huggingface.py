@@ -150,41 +150,20 @@ class HuggingFaceCorpus(FieldCorpus):
         Resharded, a Parquet file is read by row groups; else all of it would be in memory at its end. On the hub that
         would cost a request for every file first.
         """
-        from datasets import config, load_dataset, load_dataset_builder, load_from_disk
+        from datasets import load_dataset
         from datasets.utils.logging import set_verbosity
 
         set_verbosity(logging.CRITICAL)  # it logs what it raises
         logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # a README.md needn't be a card
         if self._on_hub:
-            if config.HF_HUB_OFFLINE:
-                try:
-                    cached = load_dataset(path, self.subset, split=self.split, revision=self.revision)
-                except OSError as error:
-                    raise self._not_found("with HF_HUB_OFFLINE the cache of `datasets`", error) from error
-                return cached.to_iterable_dataset()
-            self._check_hub()
-            return load_dataset(path, self.subset, split=self.split, revision=self.revision, streaming=True)
+            return self._open_hub()
         is_saved = any(Path(path, name).is_file() for name in ("state.json", "dataset_dict.json"))
         if self.subset is not None and (is_saved or not Path(path).is_dir()):
             raise CorpusError(f"corpus.subset={self.subset}: {self.path} has no subsets; leave corpus.subset out")
         if is_saved:
-            saved = load_from_disk(path)
-            if isinstance(saved, dict):
-                if self.split not in saved:
-                    raise CorpusError(f"corpus.split={self.split}: {self.path} has only {', '.join(saved)}")
-                saved = saved[self.split]
-            return saved.to_iterable_dataset()
+            return self._open_saved(path)
         if Path(path).is_dir():
-            builder = load_dataset_builder(path, self.subset)
-            chosen = {os.path.relpath(name, path) for names in builder.config.data_files.values() for name in names}
-            files = [file for file in self.files() if file.name in chosen]
-            if len(builder.builder_configs) == 1:
-                self._note_unread(chosen)
-            parts = {os.path.relpath(name, path) for name in builder.config.data_files.get(self.split, ())}
-            if lines := _json_lines([file for file in files if file.name in parts]):
-                return lines
-            options = _reading(files, columns)
-            return load_dataset(path, self.subset, split=self.split, streaming=True, **options).reshard()
+            return self._open_folder(path, columns)
         suffix = _suffix(path)
         if suffix not in _READERS:
             endings = ", ".join(_READERS)
@@ -193,6 +172,44 @@ class HuggingFaceCorpus(FieldCorpus):
             return lines
         pattern, options = path if is_url(path) else glob.escape(path), _reading(self.files(), columns)
         return load_dataset(_READERS[suffix], data_files=pattern, split=self.split, streaming=True, **options).reshard()
+
+    def _open_hub(self) -> Any:
+        from datasets import config, load_dataset
+
+        named: dict[str, Any] = {"split": self.split, "revision": self.revision}
+        if not config.HF_HUB_OFFLINE:
+            self._check_hub()
+            return load_dataset(self.path, self.subset, **named, streaming=True)
+        try:
+            return load_dataset(self.path, self.subset, **named).to_iterable_dataset()
+        except OSError as error:
+            raise self._not_found("with HF_HUB_OFFLINE the cache of `datasets`", error) from error
+
+    def _open_saved(self, path: str) -> Any:
+        """Return the split of what `save_to_disk` wrote."""
+        from datasets import load_from_disk
+
+        saved = load_from_disk(path)
+        if isinstance(saved, dict):
+            if self.split not in saved:
+                raise CorpusError(f"corpus.split={self.split}: {self.path} has only {', '.join(saved)}")
+            saved = saved[self.split]
+        return saved.to_iterable_dataset()
+
+    def _open_folder(self, path: str, columns: Sequence[str]) -> Any:
+        """Return the split of the files that `datasets` takes for parts of a data set."""
+        from datasets import load_dataset, load_dataset_builder
+
+        builder = load_dataset_builder(path, self.subset)
+        chosen = {os.path.relpath(name, path) for names in builder.config.data_files.values() for name in names}
+        files = [file for file in self.files() if file.name in chosen]
+        if len(builder.builder_configs) == 1:
+            self._note_unread(chosen)
+        parts = {os.path.relpath(name, path) for name in builder.config.data_files.get(self.split, ())}
+        if lines := _json_lines([file for file in files if file.name in parts]):
+            return lines
+        options = _reading(files, columns)
+        return load_dataset(path, self.subset, split=self.split, streaming=True, **options).reshard()
 
     def _note_unread(self, chosen: Container[str]) -> None:
         """Report files with rows that `datasets` doesn't take for parts of the data set."""
