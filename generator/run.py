@@ -41,6 +41,7 @@ from generator.output.outcome import closing_table
 from generator.output.progress import Display
 from generator.output.summary import Summary
 from generator.prompts.calls import TOO_LONG
+from generator.prompts.program_file import read_program
 from generator.results import write_results
 from generator.schema import Drop
 from taxonomy import load as load_taxonomy
@@ -134,8 +135,8 @@ class Run(Session[Summary]):
         self.folder, self.fresh = settings.folder, settings.fresh
         # What can be checked in a moment is checked before documents are read.
         program = settings.dspy_program
-        if program is not None and not program.is_file():
-            raise ConfigError(f"dspy_program={program}: no such file; give one that DSPy's `save` wrote")
+        if program is not None:
+            read_program(program)
         taxonomy = load_taxonomy(settings.taxonomy)
         check_settings(settings, taxonomy)
         window = size_window(settings, taxonomy)

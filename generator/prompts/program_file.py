@@ -78,6 +78,6 @@ def write_program(path: Path, states: Mapping[str, Any]) -> None:
 
 def _unusable(path: Path, error: Exception) -> ConfigError:
     if isinstance(error, FileNotFoundError):
-        return ConfigError(f"dspy_program={path}: doesn't exist; give a program file")
+        return ConfigError(f"dspy_program={path}: no such file; give one that DSPy's `save` wrote")
     why = " ".join(f"{type(error).__name__}: {error}".split())
     return ConfigError(f"dspy_program={path}: not a program file; give one that DSPy's `save` wrote ({why})")

@@ -311,7 +311,7 @@ BAD: dict[str, tuple[str, str]] = {
     "few": ("held_out=100", "train + validation + held_out = 116: "),
     "set": ("data=q2wow:nowhere", "q2wow is the name of no set; did you mean q2_wow:nowhere?"),
     "file": ("data=q2_wow:nowhere", "data=q2_wow:nowhere: can't be read"),
-    "program": ("dspy_program=nowhere.json", "dspy_program=nowhere.json: doesn't exist; give a program file"),
+    "program": ("dspy_program=nowhere.json", "dspy_program=nowhere.json: no such file"),
 }
 
 
