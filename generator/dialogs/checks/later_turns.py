@@ -147,10 +147,13 @@ def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str 
     language = dialog_language()
     if language.matches("corrects_question", question):
         return "corrects the last question in place of asking for something new"
-    if language.matches("clarifies", question):
+    told = content_of(last.answer)
+    # “What does E4 mean?” asks for something new where the answer was not about it.
+    elsewhere = bool(content) and content.isdisjoint(told) and not points_back(question)
+    if language.matches("clarifies", question) and not (elsewhere and list_question_words(question, language)):
         return "asks what the last answer means in place of something new"
-    told = _confirms(question, content, content_of(last.answer)) or _counts_again(question, content, last.answer)
-    return ASKS_TOLD if told else None
+    again = _confirms(question, content, told) or _counts_again(question, content, last.answer)
+    return ASKS_TOLD if again else None
 
 
 def _counts_again(question: str, content: frozenset[str], answer: str) -> bool:
