@@ -65,8 +65,10 @@ def find_reply_fault(reply: str, passages: Sequence[Passage], checks: Sequence[R
     return next((fault for check in checks if (fault := _REPLY_CHECKS[check](reply, passages))), None)
 
 
-def _titled_sentences(passages: Sequence[Passage]) -> Iterator[str]:
-    return (f"{p.title} {p.text[start:end]}" for p in passages for start, end in sentences(p.text))
+def _titled_sentences(passages: Sequence[Passage]) -> Iterator[tuple[str, str]]:
+    """Yield each sentence, alone and behind its document's title."""
+    texts = ((p.title, p.text[start:end]) for p in passages for start, end in sentences(p.text))
+    return ((text, f"{title} {text}") for title, text in texts)
 
 
 def _told_stems(passages: Sequence[Passage]) -> frozenset[str]:
@@ -95,13 +97,17 @@ def find_covering(request: str, passages: Sequence[Passage]) -> str | None:
     """Return the first sentence with its document's title that tells of all of a request, or None.
 
     In another language than the documents' a request shares no words with them, and none does. A number or a name of
-    its own is what a false premise changes.
+    its own is what a false premise changes. A sentence that has nothing of it but what its title has doesn't: that
+    parts ClapNQ's 300 answerable and 300 unanswerable questions by 74 and 11 in place of 86 and 26.
     """
     stems, telling = topic_stems(request), {term.key for term in read_terms(request) if term.kind != "word"}
     covering = (
-        text
-        for text in _titled_sentences(passages)
-        if len(stems & topic_stems(text)) >= _COVERED * len(stems) and telling <= term_keys(text)
+        titled
+        for p in passages
+        for text, titled in _titled_sentences([p])
+        if len(stems & topic_stems(titled)) >= _COVERED * len(stems)
+        and telling <= term_keys(titled)
+        and (stems - topic_stems(p.title) or stems) & topic_stems(text)
     )
     return next(covering, None) if stems else None
 
@@ -112,7 +118,7 @@ def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:
 
 def _scattered(request: str, passages: Sequence[Passage]) -> str | None:
     stems = topic_stems(request)
-    together = max((len(stems & topic_stems(text)) for text in _titled_sentences(passages)), default=0)
+    together = max((len(stems & topic_stems(text)) for _, text in _titled_sentences(passages)), default=0)
     return "makes sense: its words stand together in a sentence" if together > _SCATTERED * len(stems) else None
 
 

@@ -93,6 +93,15 @@ def test_a_request_is_of_its_kind(name: str, fits: str, near_miss: str, reason: 
     assert reason in (find_request_fault(near_miss, [POOL], KINDS[name]) or "")
 
 
+def test_a_sentence_tells_more_of_a_request_than_its_title_does() -> None:
+    mill, kind = piece("the old mill", "It burned down in 1920."), KINDS["out-of-knowledge-base"]
+    assert find_request_fault("What was the old mill for?", [mill], kind) is None
+    for text in ("It burned down in 1920. The old mill made paper.", "The mill made paper."):
+        told = piece("the old mill", text)
+        assert find_request_fault("What was the old mill for?", [told], kind), "a sentence names it"
+    assert find_request_fault("When did the old mill burn down?", [mill], kind)
+
+
 @pytest.mark.parametrize("name", REPLIES)
 def test_a_reply_is_what_its_kind_wants(name: str) -> None:
     right, wrong = REPLIES[name]
