@@ -261,11 +261,13 @@ class Answer(dspy.Module):
             fault = find_answer_fault(answer, meant, history, passages)
             if not fault and question_type.expected in _HAS_ANSWER and asks_alone(answer):
                 fault = "answers nothing: give an answer, and don't ask back"
+            refuses = answerability == "unanswerable" != question_type.expected
+            if refuses and not fault:
+                fault = _tell_sentence(meant, passages)
             if plain and not fault:
-                refuses = answerability == "unanswerable" != question_type.expected
-                fault = _tell_sentence(meant, passages) if refuses else find_untold(answer, meant, history, passages)
-                if refuses and not fault:
+                if refuses:
                     raise Rejected("answer", UNPLANNED, prediction.answer)
+                fault = find_untold(answer, meant, history, passages)
             if fault or unknown or not prediction.consistent:
                 own = UNKNOWN if unknown else "" if prediction.consistent else on_one_line(prediction.consistency)
                 raise Refused("answer", fault or INCONSISTENT, prediction.answer, own)

@@ -326,6 +326,18 @@ def test_what_no_passage_tells_is_asked_for_again_and_a_refusal_of_what_one_tell
     assert remedy in model.calls[1].prompt
 
 
+def test_a_refusal_of_what_a_sentence_tells_is_asked_again_and_others_are_not() -> None:
+    refusals = ["I don't have information on that.", "I don't have information on the fares."]
+    model, step = Scripted(answer=[{"answer": refusals[0]}, {"answer": TOLD}]), Answer()
+    asked = Asked("What do adults pay at the machine?")
+    turn: Turn = model.run(lambda: step.acall((FARES,), (), asked, KINDS["direct"]))
+    assert turn.answer == TOLD and "answer from “Fares Adults pay 5 crowns" in model.calls[1].prompt
+    for question, kind in ((asked.query, "unanswerable"), ("Who drives it, and what are the fares?", "direct")):
+        model = Scripted(answer=[{"answer": refusals[1]}])
+        turn = model.run(lambda question=question, kind=kind: step.acall((FARES,), (), Asked(question), KINDS[kind]))
+        assert turn.answer == refusals[1]
+
+
 def test_without_reasoning_an_answer_that_no_sentence_tells_is_incorrect() -> None:
     unit = piece("unit", "Call the ticket office of the harbour. Drivers are responsible. Fines need processing.")
     model = Scripted(answer=["The ticket office is responsible for processing."], evidence=[{"evidence": []}])
