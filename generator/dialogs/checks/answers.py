@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from generator.common.denials import find_flips
 from generator.common.language import PatternName, dialog_language
 from generator.common.numerals import digits_of
+from generator.common.opposites import contradicts_reply, find_opposites
 from generator.common.passages import sentences, told_in
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals, has_refusal, list_refusals
 from generator.common.scripts import ends_in_question_mark, has_words, words
@@ -92,6 +94,8 @@ def find_answer_fault(
         return "repeats an earlier answer"
     if (again := _find_sentence_again(told, answered)) is not None:
         return f"repeats a sentence: write “{again}”" if again else "repeats a sentence"
+    if contrary := _find_contrary(told, question, passages):
+        return f"says the contrary of what is told: {contrary}"
     least = 1 if any(map(str.isdigit, told)) else LEAST_SAID
     if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)], least):
         return OFF_SUBJECT
@@ -251,6 +255,18 @@ def _find_told_refusal(answer: str, told: str, passages: Sequence[Passage]) -> s
         if len(more) >= _LEAST_MORE and len(said & stems) >= _LEAST_MORE and any(each <= stems for each in unknown):
             return text
     return None
+
+
+def _find_contrary(told: str, question: str, passages: Sequence[Passage]) -> str | None:
+    """Return the first words of an answer that say the contrary of its passages, such as “not refunded”, or None.
+
+    `judge=grounding` leaves such an answer unjudged, and so kept. Of people's 762 in mtRAG and MTRAG-UN it finds ten.
+    """
+    texts = [p.titled for p in passages]
+    found = [*find_flips(told, texts), *find_opposites(told, texts)]
+    if not found and contradicts_reply(told, question, texts):
+        found = words(told)[:1]
+    return f"“{found[0]}”" if found else None
 
 
 def _goes_round(answer: str, question: str) -> bool:

@@ -393,6 +393,26 @@ def test_an_answer_that_speaks_of_the_user_as_the_prompt_does_is_refused() -> No
 
 
 @pytest.mark.parametrize(
+    ("answer", "contrary"),
+    [
+        ("Yes, lost keys are refunded.", "refunded"),
+        ("No, full months are not refunded.", "not refunded"),
+        ("At least five lockers are open in July.", "At least five"),
+        ("The pool is closed in July.", "closed"),
+        ("No, lost keys aren't refunded.", ""),
+        ("Full months are refunded, but lost keys are not.", ""),
+        ("The pool is open in July.", ""),
+        ("It is not refunded if you never paid anything at the desk.", ""),  # in other words than the pool's
+    ],
+)
+def test_an_answer_does_not_say_the_contrary_of_what_is_told(answer: str, contrary: str) -> None:
+    text = "The pool is open in July. At most five lockers are open then. Full months are refunded. Lost keys are not "
+    pool = piece("pool", f"{text}refunded.")
+    found = find_answer_fault(answer, "What about July, keys and full months?", (), [pool]) or ""
+    assert found == (f"says the contrary of what is told: “{contrary}”" if contrary else "")
+
+
+@pytest.mark.parametrize(
     ("answer", "stops"),
     [
         ("It costs three crowns, and it is sold at the", True),
