@@ -418,6 +418,7 @@ def test_an_answer_does_not_say_the_contrary_of_what_is_told(answer: str, contra
         ("It costs three crowns, and it is sold at the", True),
         ("A ticket for the night tram is an example of a", True),
         ("It costs three crowns (sold at the kiosk and).", True),
+        ("It costs three crowns at night, because", True),
         ("Three crowns, in tariff zone A", False),
         ("Three crowns, which is what a ticket by day costs, too.", False),
     ],
