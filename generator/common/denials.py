@@ -62,6 +62,8 @@ def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[s
 def _find_denials(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
     alike = _list_alike(clause, told)
     for place, term in enumerate(clause.terms):
+        if term.denied and any(each.denied for each in clause.terms[:place]):
+            continue  # “That doesn't mean that dogs aren't allowed.”
         beside = {clause.terms[at].key for at in (place - 1, place + 1) if 0 <= at < len(clause.terms)}
         like = [sentence for sentence, shared in alike if term.key in shared]
         # Where both deny something they may well say the same: “may not be used” and “prohibits to use”.

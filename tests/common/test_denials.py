@@ -25,6 +25,7 @@ RULES = (
         ("A taxi may not be used for tours.", []),  # both deny something
         ("Not only are dogs allowed on the deck.", []),
         ("It costs nothing.", []),
+        ("That doesn't mean that dogs aren't allowed on the deck.", []),
         ("Take at least two bags on board.", ["at least two"]),
         ("You may take up to two bags on board.", []),
         ("Groups of at most twelve people pay less.", ["at most twelve"]),
