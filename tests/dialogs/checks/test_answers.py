@@ -413,6 +413,22 @@ def test_an_answer_does_not_say_the_contrary_of_what_is_told(answer: str, contra
 
 
 @pytest.mark.parametrize(
+    ("question", "answer", "condition"),
+    [
+        ("When?", "If you are late, you get your money back at the desk.", "If we cancel a crossing"),
+        ("What if I am late?", "You get your money back at the desk.", "If we cancel a crossing"),
+        ("What if you cancel?", "You get your money back at the desk.", ""),
+        ("When?", "If a crossing doesn't take place, you get your money back at the desk.", ""),
+        ("What if I am late?", "You can take the next boat to the island.", ""),  # without a condition
+    ],
+)
+def test_an_answer_gives_nothing_under_another_condition(question: str, answer: str, condition: str) -> None:
+    text = "If we cancel a crossing, you get your money back at the desk. You can take the next boat to the island."
+    found = find_answer_fault(answer, question, (), [piece("ferry", text)]) or ""
+    assert found == (f"gives under another condition what is told: “{condition}”" if condition else "")
+
+
+@pytest.mark.parametrize(
     ("answer", "stops"),
     [
         ("It costs three crowns, and it is sold at the", True),
