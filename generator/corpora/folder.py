@@ -12,8 +12,8 @@ from generator.common.console import count_noun, note
 from generator.corpora.base import FileCorpus, UserCorpus
 from generator.corpora.files import File, count_suffixes, list_files
 from generator.corpora.formats import FORMATS, READING, Reader, read_document, read_labels, read_restructured
-from generator.corpora.huggingface import ROW_FILES
 from generator.corpora.office import MIME_TYPES, office_formats
+from generator.corpora.row_files import ROW_FILES
 from generator.errors import CorpusError
 from generator.schema import Document, SkippedRecord
 

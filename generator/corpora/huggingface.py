@@ -1,46 +1,41 @@
 """Read any data set that the library `datasets` opens, from files or from the Hugging Face hub: a row a document."""
 
-import csv
 import glob
 import hashlib
-import io
 import logging
 import os
 import re
 import warnings
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from pydantic import Field
 
 from generator.common.console import count_noun, note
-from generator.corpora.files import File, count_suffixes, is_url, list_files, open_file
+from generator.corpora.files import File, count_suffixes, is_url, list_files
 from generator.corpora.formats import FORMATS
-from generator.corpora.json_records import read_json_lines
 from generator.corpora.jsonl import FieldCorpus
+from generator.corpora.row_files import (
+    CELLS_LOST,
+    READERS,
+    ROW_FILES,
+    check_json,
+    decode_rows,
+    explain_failure,
+    find_json_lines,
+    is_json,
+    read_lines,
+    reading_options,
+    row_suffix,
+    without_linked_folders,
+)
 from generator.errors import CorpusError, describe
 from generator.schema import Document, SkippedRecord
 
 _TIMEOUT_S = 10
 _FIRST_LINES = 1000  # which tell the columns of JSON lines
-# The reader of a single file. `datasets` finds that of a folder; given a file, it would read the folder around it.
-_READERS = {
-    ".parquet": "parquet",
-    ".jsonl": "json",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "text",
-    ".arrow": "arrow",
-}
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
-_CELLS_LOST = "Length of header"  # begins a warning of pandas
-ROW_FILES = _READERS.keys() - {".txt"}
 
 
 class HuggingFaceCorpus(FieldCorpus):
@@ -76,16 +71,16 @@ class HuggingFaceCorpus(FieldCorpus):
         number = -1
         try:
             for file in files:
-                _check_json(file, alone=len(files) == 1)
-            with _without_linked_folders(self.path, files) as path, warnings.catch_warnings():
-                warnings.filterwarnings("error", _CELLS_LOST)
+                check_json(file, alone=len(files) == 1)
+            with without_linked_folders(self.path, files) as path, warnings.catch_warnings():
+                warnings.filterwarnings("error", CELLS_LOST)
                 for number, row in enumerate(self._rows(path)):
                     yield self.document(f"{self.path}: {self.split}[{number}]", row, str(number))
         except CorpusError:
             raise
         except Exception as error:  # of any reader of `datasets`
-            if files and number < 0 and not any(_suffix(file.name) in _READERS for file in files):
-                told = f"no file ends in {', '.join(_READERS)}; found {count_suffixes(files)}"
+            if files and number < 0 and not any(row_suffix(file.name) in READERS for file in files):
+                told = f"no file ends in {', '.join(READERS)}; found {count_suffixes(files)}"
                 texts = ", ".join(sorted({file.suffix for file in files} & FORMATS.keys()))
                 told += f"; corpus=folder reads {texts}" if texts else ""
                 raise CorpusError(f"corpus.path={self.path}: {told}") from error
@@ -93,7 +88,7 @@ class HuggingFaceCorpus(FieldCorpus):
             if splits := re.search(r"^(?:Bad|Unknown) split.*(?:splits:|one of) \[(.*)\]", str(error)):
                 only = splits[1].replace("'", "")
                 raise CorpusError(f"corpus.split={self.split}: {self.path} has only {only}") from error
-            raise CorpusError(f"corpus.path={self.path}: can't be read{after}: {_explain(error)}") from error
+            raise CorpusError(f"corpus.path={self.path}: can't be read{after}: {explain_failure(error)}") from error
 
     @property
     def _on_hub(self) -> bool:
@@ -106,7 +101,7 @@ class HuggingFaceCorpus(FieldCorpus):
         wanted = [name for name in (*fields, self.document_field if self._as_given else None) if name]
         rows = self._open(path, wanted)
         if isinstance(rows, list):
-            lines = _read_lines(rows)
+            lines = read_lines(rows)
             first = list(islice(lines, _FIRST_LINES))
             inside: dict[str, Any] = {}
             for line in first:
@@ -118,8 +113,8 @@ class HuggingFaceCorpus(FieldCorpus):
         names = rows.column_names or list(next(iter(rows), {}))
         columns = self._check_columns(wanted, names, rows.features or {})
         rows = rows.select_columns(list(dict.fromkeys(columns)))  # images and sound aren't decoded
-        is_list = rows.features is None and any(_READERS.get(_suffix(file.name)) == "json" for file in self.files())
-        return _decode(rows) if is_list else iter(rows)
+        is_list = rows.features is None and any(map(is_json, self.files()))
+        return decode_rows(rows) if is_list else iter(rows)
 
     def _check_columns(self, wanted: Sequence[str], names: Sequence[str], inside: Mapping[str, Any]) -> list[str]:
         """Return the columns that hold the fields `wanted`.
@@ -164,14 +159,14 @@ class HuggingFaceCorpus(FieldCorpus):
             return self._open_saved(path)
         if Path(path).is_dir():
             return self._open_folder(path, columns)
-        suffix = _suffix(path)
-        if suffix not in _READERS:
-            endings = ", ".join(_READERS)
+        suffix = row_suffix(path)
+        if suffix not in READERS:
+            endings = ", ".join(READERS)
             raise CorpusError(f"corpus.path={self.path}: give a local folder, or a file or URL that ends in {endings}")
-        if lines := _json_lines(self.files()):
+        if lines := find_json_lines(self.files()):
             return lines
-        pattern, options = path if is_url(path) else glob.escape(path), _reading(self.files(), columns)
-        return load_dataset(_READERS[suffix], data_files=pattern, split=self.split, streaming=True, **options).reshard()
+        pattern, options = path if is_url(path) else glob.escape(path), reading_options(self.files(), columns)
+        return load_dataset(READERS[suffix], data_files=pattern, split=self.split, streaming=True, **options).reshard()
 
     def _open_hub(self) -> Any:
         from datasets import config, load_dataset
@@ -206,16 +201,16 @@ class HuggingFaceCorpus(FieldCorpus):
         if len(builder.builder_configs) == 1:
             self._note_unread(chosen)
         parts = {os.path.relpath(name, path) for name in builder.config.data_files.get(self.split, ())}
-        if lines := _json_lines([file for file in files if file.name in parts]):
+        if lines := find_json_lines([file for file in files if file.name in parts]):
             return lines
-        options = _reading(files, columns)
+        options = reading_options(files, columns)
         return load_dataset(path, self.subset, split=self.split, streaming=True, **options).reshard()
 
     def _note_unread(self, chosen: Container[str]) -> None:
         """Report files with rows that `datasets` doesn't take for parts of the data set."""
         from datasets.data_files import FILES_TO_IGNORE
 
-        rows = [file for file in self.files() if _suffix(file.name) in ROW_FILES and not file.fault]
+        rows = [file for file in self.files() if row_suffix(file.name) in ROW_FILES and not file.fault]
         known = [file for file in rows if PurePosixPath(file.name).name not in FILES_TO_IGNORE]
         others = [file for file in known if file.name not in chosen]
         if others:
@@ -239,123 +234,3 @@ class HuggingFaceCorpus(FieldCorpus):
             f"corpus.path={self.path}: no such file or folder, and {place} has no such data set "
             f"({describe(error)}); set it to a file, a folder, or a data set's name on the hub"
         )
-
-
-def _json_lines(files: Sequence[File]) -> list[File]:
-    """Return the files if all are JSON lines, by how they begin; else none."""
-    whole = [file for file in files if not file.fault]
-    for file in whole:
-        first = next(read_json_lines(file), ("", {})) if _READERS.get(_suffix(file.name)) == "json" else None
-        if first is None or isinstance(first[1], SkippedRecord):
-            return []
-    return whole
-
-
-def _read_lines(files: Sequence[File]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of JSON lines.
-
-    Raises:
-        ValueError: a line is none, so that a file that breaks off is no shorter data set.
-    """
-    for file in files:
-        for where, row in read_json_lines(file):
-            if isinstance(row, SkippedRecord):
-                raise ValueError(f"{where}: {row.reason}")
-            yield row
-
-
-def _decode(rows: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of a JSON list: `datasets` knows no types of its columns, and gives mixed values as JSON."""
-    from datasets import Features
-
-    for table in rows.with_format("arrow"):
-        features = Features.from_arrow_schema(table.schema)
-        yield features.decode_example(table.to_pylist()[0])
-
-
-@contextmanager
-def _without_linked_folders(path: str, files: Sequence[File]) -> Iterator[str]:
-    """Yield the absolute path of a data set, or of a copy made of links to files: `datasets` follows no others."""
-    if not files or is_url(path):
-        yield path
-        return
-    root = Path(path).expanduser().absolute()
-    inside = root.resolve()
-    if root.is_file() or all(Path(file.path).parent.resolve() == (inside / file.name).parent for file in files):
-        yield str(root)
-        return
-    with TemporaryDirectory() as copy:
-        for file in files:
-            if not file.fault:
-                link = Path(copy, file.name)
-                link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to(file.path)
-        yield copy
-
-
-def _reading(files: Sequence[File], columns: Sequence[str]) -> dict[str, Any]:
-    """Return how to read files: of CSV values as they stand, between the marks of the first line."""
-    found = [file for file in files if not file.fault]
-    kinds = {_READERS.get(_suffix(file.name)) for file in found}
-    if kinds == {"parquet"}:
-        return {"batch_size": 1000}  # by default the rows of a group, which may be none
-    if kinds != {"csv"}:
-        return {}
-    with open_file(found[0]) as stream:
-        first = stream.readline(1 << 16)
-    encoding = "utf-16" if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8"
-    mark = max(",;\t|", key=first.decode(encoding, errors="ignore").count)
-    return {
-        "sep": mark,
-        "quoting": csv.QUOTE_NONE if mark == "\t" and _quotes_are_text(found[0], encoding) else csv.QUOTE_MINIMAL,
-        "encoding": encoding,
-        "converters": dict.fromkeys(columns, str),  # “007” is no number,
-        "keep_default_na": False,  # and “NA” not null
-        "index_col": False,
-    }
-
-
-def _quotes_are_text(file: File, encoding: str) -> bool:
-    """Return whether lines of cells between tabs have quotation marks as text, such as “"Hi" is short.”.
-
-    Then some cell goes on behind its closing mark or has none, none has marks written twice, and none several lines.
-    """
-    known, found = None, False
-    with open_file(file) as stream:
-        for line in io.TextIOWrapper(stream, encoding, errors="ignore"):
-            if cells := line.rstrip("\r\n"):
-                tabs = cells.count("\t")
-                opened = [cell for cell in cells.split("\t") if cell.startswith('"')] if '"' in cells else []
-                enclosed = [cell for cell in opened if _QUOTED.fullmatch(cell)]
-                if tabs != (known := tabs if known is None else known) or any('""' in cell[1:-1] for cell in enclosed):
-                    return False
-                found = found or len(enclosed) < len(opened)
-    return found
-
-
-def _explain(error: Exception) -> str:
-    """Return the reason why `datasets` can't read a data set, with what to do about it."""
-    from datasets.table import CastError
-
-    why = describe(error)
-    if why.startswith(_CELLS_LOST):
-        return "a row has more cells than the first line; put cells with the separating mark in quotes"
-    if isinstance(error, UnicodeDecodeError):
-        return f"{why}; save it as UTF-8"
-    if isinstance(error, CastError):
-        found, first = (", ".join(names) for names in (error.table_column_names, error.requested_column_names))
-        return f"some rows have the columns {found}, the first {first}; give all the same"
-    return why
-
-
-def _suffix(name: str) -> str:
-    return Path(name.lower().removesuffix(".gz")).suffix
-
-
-def _check_json(file: File, alone: bool) -> None:
-    """Raise CorpusError at JSON without records: at `null` `datasets` ends the process. One of several may be empty."""
-    if not file.fault and file.name.lower().endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz")):
-        with open_file(file) as stream:
-            first = stream.read(1 << 16).lstrip()[:1]
-            if first not in (b"{", b"[", b"\xef") and (first or alone):  # b"\xef" begins a byte order mark
-                raise CorpusError(f"{file.where}: begins with neither {{ nor [, so it has no records")
