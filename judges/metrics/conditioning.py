@@ -28,29 +28,23 @@ def conditioned(score: float | None, answerability: Answerability, idk: str) -> 
 
     Args:
         score: of a metric, scaled to 0 to 1; None where it has none, such as a reference-based one without a reference.
-        idk: label of the judge `idk`: `yes`, `partial`, `no` or `unjudged`.
+        idk: label of the judge `idk`, one of `LABELS`.
     """
-    if answerability == "conversational" and idk in LABELS:
-        return 0.0 if idk == "yes" else 1.0
-    if (right := _is_right(answerability, idk)) is None:
+    if answerability == "underspecified":
         return None
-    if not right:
-        return 0.0
-    return 1.0 if answerability == "unanswerable" else score
-
-
-def _is_right(answerability: Answerability, idk: str) -> bool | None:
-    """Return True if the response says "I don't know" exactly where the passages don't tell.
-
-    None if the question asks for nothing (conversational) or has several readings (underspecified), or the label is
-    `unjudged`.
-    """
-    if answerability in ("conversational", "underspecified") or idk == "unjudged":
-        return None
-    return (idk == "yes") == (answerability == "unanswerable")
+    if idk == "yes":
+        return 1.0 if answerability == "unanswerable" else 0.0
+    if answerability == "conversational":
+        return 1.0
+    return 0.0 if answerability == "unanswerable" else score
 
 
 def answerability_accuracy(pairs: Iterable[tuple[Answerability, str]]) -> float | None:
-    """Return the share of responses whose label predicts the answerability (section 6.3.3), 0 to 1; None if of none."""
-    right = [r for answerability, idk in pairs if (r := _is_right(answerability, idk)) is not None]
+    """Return the share of responses whose label predicts the answerability (section 6.3.3), 0 to 1; None if of none.
+
+    A label is right if it is `yes` exactly where the passages don't tell. Questions that ask for nothing, or have
+    several readings, are left out.
+    """
+    asked = [(kind, idk) for kind, idk in pairs if kind not in ("conversational", "underspecified")]
+    right = [(idk == "yes") == (kind == "unanswerable") for kind, idk in asked]
     return sum(right) / len(right) if right else None

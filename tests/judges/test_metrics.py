@@ -116,11 +116,8 @@ CELLS: dict[tuple[Answerability, str], float | None] = {
     ("conversational", "no"): 1,  # as published
     ("conversational", "partial"): 1,
     ("conversational", "yes"): 0,
-    ("conversational", "unjudged"): None,
     ("underspecified", "no"): None,
     ("underspecified", "yes"): None,
-    ("answerable", "unjudged"): None,
-    ("unanswerable", "unjudged"): None,
 }
 
 
@@ -130,9 +127,9 @@ def test_each_cell_of_the_table(answerability: Answerability, idk: str) -> None:
 
 
 def test_answerability_accuracy_counts_what_can_be_right() -> None:
-    # Of the table without conversational turns and failed verdicts: three of `no` and `partial`, and two of `yes`.
+    # Of the table without conversational turns: three of `no` and `partial`, and two of `yes`.
     assert answerability_accuracy(CELLS) == 5 / 9
-    assert answerability_accuracy([("conversational", "no"), ("answerable", "unjudged")]) is None
+    assert answerability_accuracy([("conversational", "no")]) is None
 
 
 # judges
