@@ -80,11 +80,6 @@ class Criterion(Record):
         return self
 
     @property
-    def of(self) -> Literal["pair", "dialog"]:
-        """Return what is judged: a turn's question or answer, or the dialog as a whole."""
-        return "dialog" if self.about == "dialog" else "pair"
-
-    @property
     def values(self) -> tuple[str, ...]:
         """The values from worst to best."""
         return tuple(level.value for level in self.scale)
@@ -143,7 +138,7 @@ class Criteria(Record):
 
     def about(self, whole: bool) -> tuple[Criterion, ...]:
         """Return the criteria of a whole dialog, or those of a turn."""
-        return tuple(criterion for criterion in self.criteria if (criterion.of == "dialog") == whole)
+        return tuple(criterion for criterion in self.criteria if (criterion.about == "dialog") == whole)
 
     def by_name(self) -> dict[str, Criterion]:
         return {criterion.name: criterion for criterion in self.criteria}

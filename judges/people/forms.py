@@ -176,7 +176,7 @@ def printable_text(text: str) -> str:
 def _row(criteria: Criteria, drawn: Drawn, annotator: str) -> dict[str, str]:
     whole = drawn.turn is None
     row = {**_shown(drawn), "annotator": annotator}
-    return row | {c.name: "" if (c.of == "dialog") == whole else NOT_ASKED for c in criteria.criteria}
+    return row | {c.name: "" if (c.about == "dialog") == whole else NOT_ASKED for c in criteria.criteria}
 
 
 def labelling_configuration(criteria: Criteria, whole: bool) -> str:

@@ -134,7 +134,7 @@ def _judges(judged: Judged, seed: int) -> Iterable[JudgeAgreement]:
     """Yield each judge's agreement with most people, on each criterion of turns: of its labels, and of its scores."""
     names = sorted({(v.judge, v.model) for verdicts in judged.others.values() for v in verdicts})
     for name, criterion in judged.criteria.items():
-        if criterion.of == "dialog":
+        if criterion.about == "dialog":
             continue
         people = {
             item: majority_of([criterion.is_good(p) for p in by.values()]) for item, by in judged.votes(name).items()
