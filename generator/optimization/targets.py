@@ -1,8 +1,9 @@
 """Try, score and explain what can be optimised: the judges that give labels, and the steps of a dialog."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from statistics import fmean
 from typing import NamedTuple, cast, get_args
 from zlib import crc32
@@ -258,17 +259,17 @@ def find_target(name: str, model: str) -> Target:
     Raises:
         ConfigError: there is none.
     """
+    steps: dict[str, Callable[[], Target]] = {
+        "answer": AnswerTarget,
+        "ask_first": partial(AskTarget, "ask_first", ("direct", "comparative", "aggregate")),
+        "ask_next": partial(AskTarget, "ask_next", ("follow-up", "clarification", "correction")),
+        "rewrite": RewriteTarget,
+    }
+    if name in steps:
+        return steps[name]()
     if name.startswith(_JUDGE) and (judge := name.removeprefix(_JUDGE)) in choices("judge"):
         return JudgeTarget(judge, model)
-    if name == "answer":
-        return AnswerTarget()
-    if name == "rewrite":
-        return RewriteTarget()
-    if name == "ask_first":
-        return AskTarget(name, ("direct", "comparative", "aggregate"))
-    if name == "ask_next":
-        return AskTarget(name, ("follow-up", "clarification", "correction"))
-    known = ["answer", "ask_first", "ask_next", "rewrite"]
+    known = [*steps]
     for judge in choices("judge"):
         with suppress(ConfigError):  # it gives no labels
             known.append(JudgeTarget(judge, model).name)
