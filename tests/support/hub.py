@@ -4,12 +4,13 @@ import base64
 import hashlib
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import pytest
+from aiohttp import web
+
+from tests.support.aiohttp_server import AiohttpServer
 
 SHA = "0" * 40
 
@@ -21,7 +22,7 @@ def use_hub(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
 
 
-class Hub:
+class Hub(AiohttpServer):
     """A hub for the time of a `with` block.
 
     Args:
@@ -34,21 +35,21 @@ class Hub:
     """
 
     def __init__(self, token: str = "hf_token") -> None:
+        super().__init__()
         self.token = token
         self.datasets: dict[str, dict[str, Any]] = {}
         self.commits: dict[str, int] = {}
         self.broken = ""
         self._objects: dict[str, bytes] = {}
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
-    def __exit__(self, *exception: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    async def _start(self) -> None:
+        app = web.Application(client_max_size=2**26)
+        app.router.add_route("*", "/{tail:.*}", self._handle)
+        await self._listen(app)
 
     def add(self, name: str, private: bool) -> None:
         self.datasets[name] = {"private": private, "files": {".gitattributes": b""}}
@@ -120,33 +121,16 @@ class Hub:
             return 200, [entry for entry in entries if entry["path"] in wanted]
         return 200, [entry for entry in entries if not path or str(entry["path"]).startswith(f"{path}/")]
 
-    def _handler(hub) -> type[BaseHTTPRequestHandler]:
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                path = self.path.partition("?")[0]
-                may = self.headers.get("Authorization") == f"Bearer {hub.token}" or path.startswith("/objects/")
-                status, answer = hub.answer(self.command, path, body) if may else (401, {"error": "Invalid token"})
-                content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                part = re.match(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-                if part and isinstance(answer, bytes):
-                    status, content = 206, content[int(part[1]) : int(part[2]) + 1 if part[2] else None]
-                self.send_response(status)
-                if isinstance(answer, bytes):
-                    self.send_header("ETag", f'"{hashlib.sha1(answer).hexdigest()}"')
-                    self.send_header("X-Repo-Commit", SHA)
-                else:
-                    self.send_header("Content-Type", "application/json")
-                if status == 404:
-                    self.send_header("X-Error-Code", "EntryNotFound" if "/resolve/" in path else "RepoNotFound")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(content)
-
-            do_GET = do_PUT = do_HEAD = do_POST
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        return Handler
+    async def _handle(self, request: web.Request) -> web.Response:
+        path = request.raw_path.partition("?")[0]
+        if request.headers.get("Authorization") == f"Bearer {self.token}" or path.startswith("/objects/"):
+            status, answer = self.answer(request.method, path, await request.read())
+        else:
+            status, answer = 401, {"error": "Invalid token"}
+        if not isinstance(answer, bytes):
+            code = "EntryNotFound" if "/resolve/" in path else "RepoNotFound"
+            return web.json_response(answer, status=status, headers={"X-Error-Code": code} if status == 404 else {})
+        headers = {"ETag": f'"{hashlib.sha1(answer).hexdigest()}"', "X-Repo-Commit": SHA}
+        if part := re.match(r"bytes=(\d+)-(\d*)", request.headers.get("Range", "")):
+            status, answer = 206, answer[int(part[1]) : int(part[2]) + 1 if part[2] else None]
+        return web.Response(status=status, body=answer, headers=headers)
