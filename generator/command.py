@@ -15,12 +15,14 @@ from functools import wraps
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import Field
 
 from generator.common.console import continues
 from generator.config.installed import CONF, conf_folders
 from generator.config.shares import OWN_MODEL, normalise_shares
-from generator.schema import Record
+from generator.schema import OneOrMore, Record
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -50,6 +52,18 @@ GENERATOR_GROUPS = (
     ("executor", "where dialogs are generated"),
     ("experiment", "experiments, which choose several of these"),
 )
+
+
+SETS_GROUPS = (("corpus", "corpora, some with human dialogs to read"),)
+
+
+class SetsSettings(Record):
+    """The settings of a command that reads sets of dialogs, as `generator.sets.dialog_set` does."""
+
+    paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
+        description="Run folders, files of dialogs, mtRAG's predictions or evaluations, or human dialogs as published."
+    )
+    corpus: dict[str, Any] | None = Field(description="Format of human dialogs, a choice of conf/corpus; null: none.")
 
 
 def generator_groups(*names: str) -> tuple[tuple[str, str], ...]:

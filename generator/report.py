@@ -1,12 +1,11 @@
 """`python -m generator.report`: runs and human dialogs as one HTML file, to read and to mark; see `docs/report.md`."""
 
 import sys
-from typing import Annotated, Any
 
 from pydantic import Field
 
-from generator.command import Command, run_command, with_settings
-from generator.schema import LocalPath, OneOrMore, Record
+from generator.command import SETS_GROUPS, Command, SetsSettings, run_command, with_settings
+from generator.schema import LocalPath
 
 COMMAND = Command(
     program="python -m generator.report",
@@ -21,17 +20,13 @@ COMMAND = Command(
         "A RUN is a run folder, a file such as its dialogs.jsonl, or human dialogs as published, NAME:PATH.",
         "The marks that it saves are read by the run's own command with marks=FILE.",
     ),
-    groups=(("corpus", "corpora, some with human dialogs to read"),),
+    groups=SETS_GROUPS,
     positional="paths",
     many=True,
 )
 
 
-class ReportSettings(Record):
-    paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
-        description="Run folders, files of dialogs, mtRAG's predictions or evaluations, or human dialogs as published."
-    )
-    corpus: dict[str, Any] | None = Field(description="Format of human dialogs, a choice of conf/corpus; null: none.")
+class ReportSettings(SetsSettings):
     marks: LocalPath | None = Field(
         description="File of marks that the page opens with; it then begins with the pairs in the file; null: none."
     )

@@ -2,12 +2,12 @@
 
 import sys
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from generator.command import Command, run_command, with_settings
-from generator.schema import LocalPath, OneOrMore, Record
+from generator.command import SETS_GROUPS, Command, SetsSettings, run_command, with_settings
+from generator.schema import LocalPath
 
 COMMAND = Command(
     program="python -m generator.statistics",
@@ -23,17 +23,13 @@ COMMAND = Command(
         "NAME:PATH is read as that corpus whatever the others are.",
         "Records that can't be read are counted, and the first is named.",
     ),
-    groups=(("corpus", "corpora, some with human dialogs to read"),),
+    groups=SETS_GROUPS,
     positional="paths",
     many=True,
 )
 
 
-class StatisticsSettings(Record):
-    paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
-        description="Run folders, files of dialogs, mtRAG's predictions or evaluations, or human dialogs as published."
-    )
-    corpus: dict[str, Any] | None = Field(description="Format of human dialogs, a choice of conf/corpus; null: none.")
+class StatisticsSettings(SetsSettings):
     dialogs: int | None = Field(
         ge=1,
         description="Count only the first so many of each set, since distinct-n and repeated questions depend on the "

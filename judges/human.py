@@ -3,11 +3,11 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from generator.command import Command, run_command, with_settings
+from generator.command import SETS_GROUPS, Command, SetsSettings, run_command, with_settings
 from generator.dialogs.filter import Filter
 from generator.schema import LocalPath, OneOrMore, Record
 from judges.people import Stratum, Unit
@@ -24,7 +24,7 @@ DRAW = Command(
         "in random order, without model, verdicts or labels. What the ids stand for is in the key, a file apart.",
         "A PATH is what `python -m generator.statistics` takes: a run folder, a file of dialogs, NAME:PATH.",
     ),
-    groups=(("corpus", "corpora, some with human dialogs to read"),),
+    groups=SETS_GROUPS,
     positional="paths",
     many=True,
 )
@@ -48,11 +48,7 @@ READ = Command(
 COMMAND = {"draw": DRAW, "read": READ}
 
 
-class DrawSettings(Record):
-    paths: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
-        description="Run folders, files of dialogs, mtRAG's predictions or evaluations, or human dialogs as published."
-    )
-    corpus: dict[str, Any] | None = Field(description="Format of human dialogs, a choice of conf/corpus; null: none.")
+class DrawSettings(SetsSettings):
     criteria: str = Field(description="What people judge by: lee2024, mtrag, or a YAML file of your own.")
     unit: Unit = Field(description="What is drawn: pairs, each with the dialog before it, or whole dialogs.")
     items: int = Field(ge=1, description="Pairs or dialogs to draw; all of them if there are fewer.")
