@@ -121,32 +121,19 @@ class Tally:
 
     def add(self, dialog: Dialog) -> None:
         """Count a dialog with at least one turn."""
+        sums = _sums(dialog)
+        for of in (self._total, *(self._sums[label] for label in _labels(dialog.own_turns[0].question_type))):
+            of.update(sums)
+        self._add_labels(dialog)
+        self._add_verdicts(dialog)
+        for name, value_of in _WORTH.items():
+            values = [value for t in dialog.own_turns if (value := value_of(dialog, t)) is not None]
+            self._worth[name] += sum(values)
+            self._worth_of[name] += len(values)
+
+    def _add_labels(self, dialog: Dialog) -> None:
         turns = dialog.own_turns
         first, later = [t for t in turns if t.turn == 1], [t for t in turns if t.turn > 1]
-        grounded = [t for t in turns if t.answer and t.answerability in ("answerable", "partial")]
-        measured = [covers for t in turns if (covers := evidence_covers(dialog, t)) is not None]
-        retrieved = {hit.passage_id for t in turns for hit in t.hits}
-        sums = Counter(
-            dialogs=1,
-            all_turns=len(dialog.turns),
-            turns=len(turns),
-            first=len(first),
-            query=sum(count_words(t.query) for t in turns),
-            answered=sum(bool(t.answer) for t in turns),
-            response=sum(count_words(t.answer) for t in turns),
-            document=sum(count_words(p.text) for p in dialog.passages),
-            passages=len(retrieved.union(p.id for p in dialog.passages)),
-            relevant_passages=len(_relevant(turns)),
-            relevant=sum(len(_relevant([t])) for t in turns),
-            edited=sum(bool(t.original_answer) for t in turns),
-            grounded=len(grounded),
-            grounded_response=sum(count_words(t.answer) for t in grounded),
-            grounded_relevant=sum(len(_relevant([t])) for t in grounded),
-            measured=len(measured),
-            covered=sum(measured),
-        )
-        for of in (self._total, *(self._sums[label] for label in _labels(turns[0].question_type))):
-            of.update(sums)
         count = self._labels
         count["question_types"].update(label for t in turns for label in _labels(t.question_type))
         count["first_types"].update(label for t in first for label in _labels(t.question_type))
@@ -164,16 +151,14 @@ class Tally:
         count["needs_documents"].update(
             "yes" if needs else "no" for t in turns if (needs := needs_documents(t)) is not None
         )
-        for turn in turns:
+
+    def _add_verdicts(self, dialog: Dialog) -> None:
+        for turn in dialog.own_turns:
             for judge, verdict in {verdict.judge: verdict for verdict in turn.verdicts}.items():
                 self._judges[judge][verdict.label] += 1
                 if verdict.score is not None:
                     self._scores[judge] += verdict.score
                     self._scores_of[judge] += 1
-        for name, value_of in _WORTH.items():
-            values = [value for t in turns if (value := value_of(dialog, t)) is not None]
-            self._worth[name] += sum(values)
-            self._worth_of[name] += len(values)
 
     def statistics(self) -> Statistics:
         """Return the numbers so far."""
@@ -215,6 +200,33 @@ def _relevant(turns: Iterable[Turn]) -> set[str]:
 def _labels(joined: str | None) -> set[str]:
     """Return the labels of a turn; several are joined by `+`."""
     return set((joined or UNLABELLED).split("+"))
+
+
+def _sums(dialog: Dialog) -> Counter[str]:
+    """Return what `_means` divides, of one dialog."""
+    turns = dialog.own_turns
+    grounded = [t for t in turns if t.answer and t.answerability in ("answerable", "partial")]
+    measured = [covers for t in turns if (covers := evidence_covers(dialog, t)) is not None]
+    retrieved = {hit.passage_id for t in turns for hit in t.hits}
+    return Counter(
+        dialogs=1,
+        all_turns=len(dialog.turns),
+        turns=len(turns),
+        first=sum(t.turn == 1 for t in turns),
+        query=sum(count_words(t.query) for t in turns),
+        answered=sum(bool(t.answer) for t in turns),
+        response=sum(count_words(t.answer) for t in turns),
+        document=sum(count_words(p.text) for p in dialog.passages),
+        passages=len(retrieved.union(p.id for p in dialog.passages)),
+        relevant_passages=len(_relevant(turns)),
+        relevant=sum(len(_relevant([t])) for t in turns),
+        edited=sum(bool(t.original_answer) for t in turns),
+        grounded=len(grounded),
+        grounded_response=sum(count_words(t.answer) for t in grounded),
+        grounded_relevant=sum(len(_relevant([t])) for t in grounded),
+        measured=len(measured),
+        covered=sum(measured),
+    )
 
 
 def _means(sums: Counter[str]) -> Means:
