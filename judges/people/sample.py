@@ -5,7 +5,7 @@ The same sets, settings and seed give the same sample.
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations, cycle
 from typing import Any, NamedTuple
 
@@ -147,27 +147,17 @@ def draw_sample(
     candidates = [each for place, one in enumerate(opened) for each in _candidates(place, one, unit, strata)]
     chosen = _choose(candidates, items, "source" in strata, chance)
     chance.shuffle(chosen)
-    wanted = {(each.source, each.dialog) for each in chosen}
-    dialogs: dict[tuple[int, str], Dialog] = {}
-    for place, one in enumerate(opened):
-        for dialog in one.dialogs():
-            if (place, dialog.id) in wanted:
-                dialogs.setdefault((place, dialog.id), dialog)
+    dialogs = _dialogs(opened, {(each.source, each.dialog) for each in chosen})
     teams = list(combinations(annotators, each or len(annotators)))
     chance.shuffle(teams)
     # Which no spreadsheet takes for a number.
     ids = [f"x{number:08x}" for number in chance.sample(range(2**32), len(chosen))]
     whole = bool(criteria.about(True))
-    drawn: list[Drawn] = []
-    for (source, name, turn, _), blind, team in zip(chosen, ids, cycle(teams), strict=False):
-        dialog = dialogs[source, name]
-        about = {"source": source, "dialog": name, "annotators": team}
-        if turn is not None:
-            drawn.append(Drawn(Item(id=blind, turn=turn, **about), dialog, dialog.turns[turn - 1]))
-            continue
-        drawn += [Drawn(Item(id=f"{blind}-{t.turn}", turn=t.turn, **about), dialog, t) for t in _answered(dialog)]
-        if whole:
-            drawn.append(Drawn(Item(id=blind, **about), dialog, None))
+    drawn = [
+        item
+        for candidate, blind, team in zip(chosen, ids, cycle(teams), strict=False)
+        for item in _items(candidate, dialogs[candidate.source, candidate.dialog], blind, team, whole)
+    ]
     key = Key(
         unit=unit,
         seed=seed,
@@ -188,6 +178,28 @@ def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[St
             of = _strata(dialog, turn) | {"source": dialogs.path}
             number = None if turn is None else turn.turn
             yield _Candidate(source, dialog.id, number, tuple(of[name] for name in strata))
+
+
+def _dialogs(opened: Sequence[DialogSet], wanted: Set[tuple[int, str]]) -> dict[tuple[int, str], Dialog]:
+    """Return the dialogs that are wanted, by the place of their set and their id."""
+    dialogs: dict[tuple[int, str], Dialog] = {}
+    for place, one in enumerate(opened):
+        for dialog in one.dialogs():
+            if (place, dialog.id) in wanted:
+                dialogs.setdefault((place, dialog.id), dialog)
+    return dialogs
+
+
+def _items(candidate: _Candidate, dialog: Dialog, blind: str, team: tuple[str, ...], whole: bool) -> Iterator[Drawn]:
+    """Yield a pair's item, or a dialog's: one for each of its turns, and one for the `whole`."""
+    about = {"source": candidate.source, "dialog": candidate.dialog, "annotators": team}
+    if candidate.turn is not None:
+        yield Drawn(Item(id=blind, turn=candidate.turn, **about), dialog, dialog.turns[candidate.turn - 1])
+        return
+    for turn in _answered(dialog):
+        yield Drawn(Item(id=f"{blind}-{turn.turn}", turn=turn.turn, **about), dialog, turn)
+    if whole:
+        yield Drawn(Item(id=blind, **about), dialog, None)
 
 
 def _answered(dialog: Dialog) -> list[Turn]:
