@@ -108,18 +108,9 @@ def list_files(
     if not path.strip():
         raise CorpusError(f"{setting} is empty; set it to {wanted} with your documents")
     given = f"{setting}={path}" if setting else path
-    try:
-        if is_url(path):
-            system, root = url_to_fs(path)
-        else:
-            path = str(Path(path).expanduser())
-            system, root = LocalFileSystem(), str(Path(path).absolute())
-        # HTTP has no folders, but pages that list files.
-        kind = "directory" if is_url(path) and path.endswith("/") else system.info(root)["type"]
-        where = _printable(path.rstrip("/") or path)
-        plain = urlsplit(root).path if is_url(root) else root  # an address may go on after its file's name
-        file = File(_printable(PurePosixPath(plain).name), where, root, system)
-        if kind == "file" and plain.lower().endswith(".zip") and (archives or not single):
+    with _told(path, given, wanted):
+        file, kind = _look_up(path)
+        if kind == "file" and file.name.lower().endswith(".zip") and (archives or not single):
             listed = list(_members(file))
         elif kind == "file" and single:
             return [file]
@@ -127,18 +118,6 @@ def list_files(
             listed = list(_below(file, archives))
         else:
             raise CorpusError(f"{given}: isn't a folder; give {wanted}")
-    except CorpusError:
-        raise
-    except FileNotFoundError as error:
-        looked = "" if is_url(path) or Path(path).is_absolute() else f" (looked in {Path.cwd()})"
-        why = f" ({describe(error.__cause__)})" if isinstance(error.__cause__, Exception) else looked
-        # To fsspec, whatever a web server answers means that the file isn't there.
-        what = "doesn't exist" if getattr(error.__cause__, "status", 404) == 404 else "can't be read"
-        raise CorpusError(f"{given}: {what}{why}; give {wanted}") from error
-    except ImportError as error:
-        raise CorpusError(f"{given}: this protocol needs another package: {describe(error)}") from error
-    except Exception as error:  # of any plugin of fsspec
-        raise CorpusError(f"{given}: {describe(error)}") from error
     # Where names are chosen by suffix, an archive that can't be looked into is reported as a broken file.
     chosen = (*suffixes, ".zip") if archives and all(suffix.startswith(".") for suffix in suffixes) else suffixes
     found = [file for file in listed if file.name.lower().endswith(chosen) or file.fault.startswith(_NO_ARCHIVE)]
@@ -148,6 +127,38 @@ def list_files(
         ends = f" ends in {', '.join(suffixes)}" if any(suffixes) else ""
         raise CorpusError(f"{given}: no file{ends}; found {count_suffixes(listed)}")
     return sorted(found, key=lambda file: file.name)
+
+
+def _look_up(path: str) -> tuple[File, str]:
+    """Return the file or folder at a path or URL, and its kind, as fsspec names it."""
+    if is_url(path):
+        system, root = url_to_fs(path)
+    else:
+        path = str(Path(path).expanduser())
+        system, root = LocalFileSystem(), str(Path(path).absolute())
+    # HTTP has no folders, but pages that list files.
+    kind = "directory" if is_url(path) and path.endswith("/") else system.info(root)["type"]
+    plain = urlsplit(root).path if is_url(root) else root  # an address may go on after its file's name
+    return File(_printable(PurePosixPath(plain).name), _printable(path.rstrip("/") or path), root, system), kind
+
+
+@contextmanager
+def _told(path: str, given: str, wanted: str) -> Iterator[None]:
+    """Raise whatever looking up `path` raises as a CorpusError that names what was `given`, and what is `wanted`."""
+    try:
+        yield
+    except CorpusError:
+        raise
+    except FileNotFoundError as error:
+        looked = "" if is_url(path) or Path(path).expanduser().is_absolute() else f" (looked in {Path.cwd()})"
+        why = f" ({describe(error.__cause__)})" if isinstance(error.__cause__, Exception) else looked
+        # To fsspec, whatever a web server answers means that the file isn't there.
+        what = "doesn't exist" if getattr(error.__cause__, "status", 404) == 404 else "can't be read"
+        raise CorpusError(f"{given}: {what}{why}; give {wanted}") from error
+    except ImportError as error:
+        raise CorpusError(f"{given}: this protocol needs another package: {describe(error)}") from error
+    except Exception as error:  # of any plugin of fsspec
+        raise CorpusError(f"{given}: {describe(error)}") from error
 
 
 def count_suffixes(files: Iterable[File]) -> str:
@@ -215,7 +226,7 @@ def _below(root: File, archives: bool) -> Iterator[File]:
         names = (entry for entry in found if not _hidden(entry[0].split("/")))
     for name, path, fault in names:
         file = File(_printable(name), _printable(f"{root.where}/{name}"), path, root.system, fault)
-        if archives and file.suffix == ".zip" and not fault:
+        if archives and file.name.lower().endswith(".zip") and not fault:
             try:
                 yield from _members(file)
             except CorpusError as error:
