@@ -22,7 +22,16 @@ from generator.models.connection import CONNECTION_ERRORS, PROBE_S, Connection
 from generator.models.failing import GIVEN_UP_AFTER, FailingCall, Tally
 from generator.models.http_errors import error_text, is_overload
 from generator.models.limiter import Limiter
-from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling, billions_named
+from generator.models.lm import (
+    LOGPROBS_REMEDY,
+    NO_LOGPROBS,
+    ChatReply,
+    ChatRequest,
+    Client,
+    Profile,
+    Sampling,
+    billions_named,
+)
 from generator.models.readiness import NoServer, check_server
 from generator.schema import Message
 
@@ -225,6 +234,10 @@ class HttpClient:
                     raise ServerDown(self._describe_loss("is gone", error)) from error
                 if is_overload(error):
                     self._limiter.shrink(number)
+                refused = "logprobs" in error.message and not isinstance(error, lm15.RETRYABLE_ERRORS)
+                if request.top_logprobs and refused:  # by OpenAI with 403, as if the key were wrong
+                    refusal = _why(error).partition("; ")[0]
+                    raise ServerGone(f"{NO_LOGPROBS}: {refusal}; {LOGPROBS_REMEDY}") from error
                 raise
             self._limiter.grow()
         try:

@@ -28,6 +28,8 @@ _SEEDS_A_TURN = 1000
 _SEEDS_A_CANDIDATE = 50
 # The most that OpenAI and, unless started otherwise, vLLM name.
 _LIKELY = 20
+NO_LOGPROBS = "the server tells no probabilities of tokens (logprobs), which the judge needs"
+LOGPROBS_REMEDY = "take a server that does, such as vLLM or llama.cpp, or another judge"
 # The parameters that a model's name tells: “Qwen2.5-1.5B-Instruct”, but not the experts of “Mixtral-8x7B”.
 _SIZE = re.compile(r"(?<!\w)(?<!\w\.)(\d+(?:\.\d+)?)([bm])(?!\w)", re.IGNORECASE)
 MOST_CANDIDATES = _SEEDS_A_TURN // _SEEDS_A_CANDIDATE

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from generator.errors import ModelError
+from generator.models.lm import LOGPROBS_REMEDY, NO_LOGPROBS
 
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 EVIDENCE = "evidence"
@@ -175,10 +176,7 @@ def read_p_yes(signature: SignatureType, text: str, likely: Sequence[tuple[str, 
         AdapterParseError: neither word is among them.
     """
     if not likely:
-        raise ModelError(
-            "the server tells no probabilities of tokens (logprobs), by which judge=p_true judges: take a server that "
-            "does, such as vLLM or llama.cpp, or another judge"
-        )
+        raise ModelError(f"{NO_LOGPROBS}: {LOGPROBS_REMEDY}")
     yes, no = (sum(exp(log) for token, log in likely if token.strip().casefold() == word) for word in ("yes", "no"))
     if not yes + no:
         raise unusable(signature, text, "neither Yes nor No is a likely reply")

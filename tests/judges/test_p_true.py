@@ -85,7 +85,7 @@ def test_a_reply_that_is_neither_is_no_verdict(tmp_path: Path) -> None:
 
 def test_a_server_without_probabilities_is_one_line(tmp_path: Path, openai_server: OpenAIServer) -> None:
     done, _ = judge(tmp_path, openai_server, turn("Dogs travel free on the ferry to Holm."))
-    assert done.code == 2 and "logprobs" in done.error and "judge=p_true" in done.error
+    assert done.code == 2 and "logprobs" in done.error and "another judge" in done.error
 
 
 def test_pairs_of_a_run_are_kept_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -311,6 +311,15 @@ def test_a_server_that_takes_no_response_format_is_lost_though_it_answers_a_tria
         chat(server.endpoint())
 
 
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_a_server_that_refuses_probabilities_is_lost_though_it_answers_a_trial(code: int) -> None:
+    refusal = fake.status(code, "You are not allowed to request logprobs from this model")
+    server = OpenAIServer(faults=lambda _, body: refusal if "logprobs" in body else None)
+    with server, pytest.raises(ServerGone, match=rf"\(logprobs\).* HTTP {code}: You .*; .* another judge") as caught:
+        chat(server.endpoint(), request(top_logprobs=20))
+    assert "key" not in caught.value.message and len(server.bodies) == 1
+
+
 @pytest.mark.parametrize(("code", "calls"), [(400, 2), (429, 4)])
 def test_a_server_that_fails_at_every_call_is_lost(code: int, calls: int) -> None:
     with OpenAIServer(faults=[fake.status(code)] * calls) as server:
