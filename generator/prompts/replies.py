@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from math import exp
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_origin
 
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from generator.errors import ModelError
 from generator.models.lm import LOGPROBS_REMEDY, NO_LOGPROBS
+from generator.prompts.signatures import any_letters
 
 SignatureType = Any  # type[dspy.Signature]; DSPy carries no types, and mypy won't hash a type[Any]
 EVIDENCE = "evidence"
@@ -68,7 +69,7 @@ def _is_draft(name: str, fields: Collection[str]) -> bool:
 def _reply_model(signature: SignatureType) -> type[BaseModel]:
     """Return the output fields of a signature, with their bounds, as one pydantic model."""
     fields: dict[str, Any] = {
-        name: (Annotated[field.annotation, Field(), *field.metadata, *_LENIENT.get(field.annotation, ())], ...)
+        name: (Annotated[field.annotation, Field(), *field.metadata, *_lenient(field.annotation)], ...)
         for name, field in signature.output_fields.items()
     }
     return create_model("Reply", __config__=_REPLY_CONFIG, **fields)
@@ -79,8 +80,16 @@ def _join_lines(value: Any) -> Any:
     return " ".join(value) if lines else value
 
 
-# A model that no schema holds to its form may write a text as a list of lines.
-_LENIENT = {str: (BeforeValidator(_join_lines),)}
+def _read_digits(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+
+
+def _lenient(annotation: Any) -> tuple[BeforeValidator, ...]:
+    """Return what takes lines for a text, digits for a number and other letters for a choice, as without a schema."""
+    if get_origin(annotation) is Literal:
+        return (any_letters(annotation),)
+    read = {str: _join_lines, int: _read_digits}.get(annotation)
+    return (BeforeValidator(read),) if read else ()
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ After Lee et al. 2024, sections 2.2, 2.3 and figures 3 to 9; the words are ours.
 
 import hashlib
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import dspy
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -25,6 +25,14 @@ REJECTED = "Your last attempt was refused; write a different one"
 def cut_to(longest: int) -> BeforeValidator:
     """Return what cuts a text in a list that nobody says, in place of losing the reply where no schema bounds it."""
     return BeforeValidator(lambda text: text[:longest] if isinstance(text, str) else text)
+
+
+def any_letters(choice: Any) -> BeforeValidator:
+    """Return what takes the choices of a `Literal` in other letters (“Correct.”), where no schema bounds a reply."""
+    choices = {name.casefold(): name for name in get_args(choice) if isinstance(name, str)}
+    return BeforeValidator(
+        lambda text: choices.get(text.strip(" .").casefold(), text) if isinstance(text, str) else text
+    )
 
 
 Fact = Annotated[str, Field(max_length=400), cut_to(400)]

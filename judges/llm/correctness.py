@@ -9,16 +9,18 @@ import dspy
 from pydantic import Field
 
 from generator.prompts.sections import Conversation, Documents
-from generator.prompts.signatures import cut_to
+from generator.prompts.signatures import any_letters, cut_to
 from generator.schema import Record, Verdict
 from judges.base import UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
+
+_Finding = Literal["correct", "misses the question", "unsupported", "contradicted"]
 
 
 class Statement(Record):
     """One part of a response, which may be all of it."""
 
     text: Annotated[str, cut_to(700)] = Field(max_length=700)
-    finding: Literal["correct", "misses the question", "unsupported", "contradicted"]
+    finding: Annotated[_Finding, any_letters(_Finding)]
 
 
 class Correctness(dspy.Signature):

@@ -94,6 +94,24 @@ def test_an_empty_response_is_unjudged_and_no_model_is_asked(made: type[ModelJud
     assert not model.of("judge")
 
 
+@pytest.mark.parametrize("made", LABELS)
+def test_a_label_in_other_letters_costs_no_repair(made: type[ModelJudge]) -> None:
+    """No schema holds a model to the form on many servers."""
+    name = LABELS[made][-1]
+    for text in (name.upper(), f" {name.title()}. "):
+        model = Scripted(judge=[json.dumps({**dict(labelled(made, name)), "label": text})])  # type: ignore[arg-type]
+        assert (judge(made, model).label, len(model.calls)) == (name, 1)
+    model = Scripted(judge=[json.dumps(label("correct", "Correct", "UNSUPPORTED"))])
+    assert judge(CorrectnessJudge, model).explanation == "contradicts itself: “It is so.” unsupported, yet correct"
+    assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("made", RATING)
+def test_a_rating_in_quotes_costs_no_repair(made: type[ModelJudge]) -> None:
+    model = Scripted(judge=[json.dumps(rating(" 8 "))])
+    assert (judge(made, model).score, len(model.calls)) == (8, 1)
+
+
 @pytest.mark.parametrize("made", RATING)
 @pytest.mark.parametrize("score", [1, 10])
 def test_a_rating_is_a_score_with_its_reasons_before_it(made: type[ModelJudge], score: int) -> None:
@@ -208,7 +226,7 @@ UNUSABLE: list[tuple[type[ModelJudge], Entry]] = [
     *((made, {"label": "maybe"}) for made in LABELS),
     (CorrectnessJudge, {"statements": [], "label": "correct"}),
     (CorrectnessJudge, '{"statements": [{"text": "a", "finding": "correct"}], "explanation": "Fi'),
-    *((MtBenchJudge, rating(score)) for score in (0, 11, 7.5, "good", None, True)),
+    *((MtBenchJudge, rating(score)) for score in (0, 11, 7.5, "good", "11", "8/10", None, True)),
     *(
         (made, f"{json.dumps(labelled(made, first))} Wait: {json.dumps(labelled(made, last))}")
         for made, (first, *_, last) in LABELS.items()
