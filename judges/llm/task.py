@@ -68,6 +68,8 @@ class RatingAdapter(SharedPrefixAdapter):
         try:
             return super().parse(signature, completion)
         except AdapterParseError:
+            if not completion.strip():
+                raise
             if (score := read_rating(completion)) is None:
                 problem = f"no rating from 1 to {BEST}"
                 raise AdapterParseError("RatingAdapter", signature, completion, message=problem) from None

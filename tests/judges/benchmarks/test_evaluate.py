@@ -170,6 +170,14 @@ def test_nothing_judged_is_exit_code_1(site: Evaluating, openai_server: OpenAISe
     assert done.code == 1 and "none of the answers could be judged" in done.err
 
 
+def test_a_judge_that_says_nothing_is_told_from_one_whose_rating_is_unusable(
+    site: Evaluating, openai_server: OpenAIServer
+) -> None:
+    openai_server.responder = lambda body: " " if judges(body) else "An answer."
+    assert site.run(openai_server).code == 1
+    assert site.scores()["reasons"] == {"empty reply": 6}
+
+
 def test_a_finished_run_asks_nobody_and_answers_are_judged_again(
     site: Evaluating, openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
