@@ -23,7 +23,7 @@ from generator.corpora.formats import (
     read_pdf,
     take_heading,
 )
-from generator.corpora.office_parts import as_shown, count_unknown_values
+from generator.corpora.office_parts import as_shown, count_unknown_values, restore_signs
 from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, spread_cells
 from generator.errors import CorpusError, describe
 
@@ -85,7 +85,7 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
             raise
         why = describe(error).removeprefix("ParsingError: ")
         raise FormatError(f"not a readable {suffix} file: {why}") from error
-    page = found.content
+    page = restore_signs(found.content)
     if suffix == ".xlsx":
         page = _NUMBER.sub(_write_number, _MOMENT.sub(_write_moment, page))
     title, text = take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(page)))

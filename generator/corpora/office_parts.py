@@ -1,10 +1,11 @@
 """Change the XML of office files where Kreuzberg 4.10 would read another text than a reader sees.
 
-It glues words together at tabs (“Monday\t9-17”), breaks and hyphens of .docx files, leaves out the text of a paragraph
-that a text box is anchored in and the numbers and dots of lists that are made by a style, gives moved text twice, and
-reads hidden text, sheets and slides.
+It drops what .docx files write as references (“&amp;”), glues words together at their tabs (“Monday\t9-17”), breaks and
+hyphens, leaves out the text of a paragraph that a text box is anchored in and the numbers and dots of lists that are
+made by a style, gives moved text twice, and reads hidden text, sheets and slides.
 """
 
+import html
 import io
 import re
 import zipfile
@@ -13,6 +14,11 @@ import zipfile
 _MOST_BYTES = 500 << 20
 _MOST_BASES = 10  # of a style, which may name each other
 
+_REFERENCE = re.compile(rb"&(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);")
+# What stands in a .docx file for the signs that XML can't have as they are, until a page is made of it.
+_SIGNS = "&<>\"'"
+_STAND_INS = {ord(sign): chr(0x10FF00 + ord(sign)) for sign in _SIGNS}
+_RESTORED = {0x10FF00 + ord(sign): html.escape(sign) for sign in _SIGNS}
 _BLANK = re.compile(rb'<w:(?:tab|cr) ?/>|<w:ptab [^>]*/>|<w:br [^>]*w:type="(?:page|column)"[^>]*/>')
 _HYPHEN = re.compile(rb"<w:noBreakHyphen ?/>")
 _MOVED = re.compile(rb"<w:moveFrom [^>]*>.*?</w:moveFrom>", re.DOTALL)
@@ -45,6 +51,11 @@ def count_unknown_values(data: bytes) -> int:
             return sum(len(_NO_VALUE.findall(book.read(part))) for part in sheets)
     except Exception:  # of a broken file, which its reader reports
         return 0
+
+
+def restore_signs(page: str) -> str:
+    """Return the page that was made of a file that `as_shown` returned, with the signs that it replaced."""
+    return page.translate(_RESTORED)
 
 
 def as_shown(data: bytes) -> bytes:
@@ -82,12 +93,17 @@ def _change(name: str, part: bytes, lists: dict[bytes, bytes]) -> bytes:
         part = _STYLED.sub(lambda found: found[0] + lists.get(found[1], b""), part) if lists else part
         part = _free_boxes(_HIDDEN_TEXT.sub(b"", _MOVED.sub(b"", part)))
         part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', part)
-        return _HYPHEN.sub(b"<w:t>-</w:t>", part)
+        part = _HYPHEN.sub(b"<w:t>-</w:t>", part)
+        return _REFERENCE.sub(_resolve, part)
     if name == "xl/workbook.xml":
         return _HIDDEN_SHEET.sub(b"", part)
     if name.startswith("ppt/slides/") and _HIDDEN_SLIDE.search(part):
         return _SHAPES.sub(b"<p:spTree/>", part)
     return part
+
+
+def _resolve(reference: re.Match[bytes]) -> bytes:
+    return html.unescape(reference[0].decode()).translate(_STAND_INS).encode()
 
 
 def _free_boxes(part: bytes) -> bytes:

@@ -168,6 +168,23 @@ def test_words_of_word_files_stay_apart_and_paragraphs_beside_boxes_stay(tmp_pat
     assert document.text.split("\n\n") == told
 
 
+def test_signs_that_xml_writes_as_references_are_read(tmp_path: Path) -> None:
+    texts = ["R&D costs 3 < 5 euros – “café”.", 'Write <b> & "quotes" to ada@example.org.']
+    made = docx.Document()
+    made.core_properties.title = "R&D"
+    for text in texts:
+        made.add_paragraph(text)
+    made.add_table(1, 1).cell(0, 0).text = "AT&T"
+    made.save(tmp_path / "a.docx")
+    with zipfile.ZipFile(tmp_path / "a.docx") as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    content = files["word/document.xml"].decode().replace("–", "&#8211;").replace("é", "&#xE9;")
+    zip_of(tmp_path / "a.docx", files | {"word/document.xml": content})
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.title == "R&D"
+    assert document.text.split("\n\n") == [*texts, "| AT&T |\n| --- |"]
+
+
 def test_lists_that_a_style_makes_keep_their_numbers_and_dots(tmp_path: Path) -> None:
     write_list(tmp_path / "steps.docx")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
@@ -202,7 +219,7 @@ def test_a_number_of_a_sheet_has_the_digits_that_are_shown(tmp_path: Path) -> No
     assert document.text.splitlines()[-1] == "| 6.6 | -0.333333333333333 | 3.14159265358979323846 |"
 
 
-def zip_of(path: Path, files: Mapping[str, str]) -> None:
+def zip_of(path: Path, files: Mapping[str, str | bytes]) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
