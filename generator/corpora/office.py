@@ -46,6 +46,7 @@ _CONTAINER, _ENCRYPTED = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-
 # is fixed, and glued half of the words of such PDFs together.
 _SPACE = 0.12
 _NUMBER = re.compile(r"(?<=>)-?\d+\.\d{9,}(?=<)")
+_NOTE_MARK = re.compile(r"\[\^\d+\](?:: )?")
 _MOMENT = re.compile(r"(?<=>)(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?::00|(:\d\d))(?=<)")
 
 
@@ -86,6 +87,8 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
         why = describe(error).removeprefix("ParsingError: ")
         raise FormatError(f"not a readable {suffix} file: {why}") from error
     page = restore_signs(found.content)
+    if suffix in (".docx", ".odt", ".rtf"):
+        page = _NOTE_MARK.sub("", page)
     if suffix == ".xlsx":
         page = _NUMBER.sub(_write_number, _MOMENT.sub(_write_moment, page))
     title, text = take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(page)))

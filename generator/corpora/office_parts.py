@@ -1,8 +1,9 @@
 """Change the XML of office files where Kreuzberg 4.10 would read another text than a reader sees.
 
 It drops what .docx files write as references (“&amp;”), glues words together at their tabs (“Monday\t9-17”), breaks and
-hyphens, leaves out the text of a paragraph that a text box is anchored in and the numbers and dots of lists that are
-made by a style, gives moved text twice, and reads hidden text, sheets and slides.
+hyphens, leaves out the text of a paragraph that a text box is anchored in, the first footnote, and the numbers and dots
+of lists that are made by a style, takes an endnote for the footnote with its number, gives moved text twice, and reads
+hidden text, sheets and slides.
 """
 
 import html
@@ -27,6 +28,7 @@ _HIDDEN_TEXT = re.compile(
     rb"(?:(?!<w:r[ >]).)*?</w:r>",
     re.DOTALL,
 )
+_NOTE = re.compile(rb'(<w:(foot|end)note(?:Reference)? (?![^>]*w:type="(?:sep|con))[^>]*w:id=")(\d+")')
 _STYLE = re.compile(rb'<w:style [^>]*w:styleId="([^"]+)"[^>]*>.*?</w:style>', re.DOTALL)
 _BASED_ON, _LISTED = re.compile(rb'<w:basedOn w:val="([^"]+)"'), re.compile(rb"<w:numPr>(.*?)</w:numPr>", re.DOTALL)
 _STYLED = re.compile(rb'<w:pPr><w:pStyle w:val="([^"]+)" ?/>(?!(?:(?!</w:pPr>).)*<w:numPr>)', re.DOTALL)
@@ -92,6 +94,7 @@ def _change(name: str, part: bytes, lists: dict[bytes, bytes]) -> bytes:
     if re.match(r"word/[^/]+\.xml$", name):
         part = _STYLED.sub(lambda found: found[0] + lists.get(found[1], b""), part) if lists else part
         part = _free_boxes(_HIDDEN_TEXT.sub(b"", _MOVED.sub(b"", part)))
+        part = _NOTE.sub(lambda found: found[1] + (b"10" if found[2] == b"foot" else b"20") + found[3], part)
         part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', part)
         part = _HYPHEN.sub(b"<w:t>-</w:t>", part)
         return _REFERENCE.sub(_resolve, part)

@@ -24,7 +24,8 @@ _BOILERPLATE = (
     ".book-navigation, #breadcrumbs, .catlinks, .contents.topic, .docnav, .expand-control, .headerlink, "
     ".Inline-Template, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, .page-metadata, "
     ".pageSection:has(.pageSectionTitle), .printfooter, .shortdescription, #siteSub, .toc, .toc-macro, "
-    ".toctree-wrapper, .viewcode-link, sup:has(a[href*='#']), a[href*='#'] > sup"
+    ".toctree-wrapper, .viewcode-link, [class*=footnote-back], .reversefootnote, "
+    "sup:has(a[href*='#']), a[href*='#'] > sup"
 )
 # What blogs, newspapers and shops put beside their text, by its class.
 _BESIDE = re.compile(r"comment|cookie|newsletter|\brelated", re.IGNORECASE)

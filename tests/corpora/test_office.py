@@ -185,6 +185,47 @@ def test_signs_that_xml_writes_as_references_are_read(tmp_path: Path) -> None:
     assert document.text.split("\n\n") == [*texts, "| AT&T |\n| --- |"]
 
 
+def add_notes(path: Path) -> None:
+    """Add a footnote and an endnote, both with the id 1, to the Word file at `path`."""
+    with zipfile.ZipFile(path) as archive:
+        files: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    names = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    marks, links, types = "", "", ""
+    for kind in ("footnote", "endnote"):
+        text = f"<w:p><w:r><w:t>The {kind}.</w:t></w:r></w:p>"
+        files[f"word/{kind}s.xml"] = f'<w:{kind}s {names}><w:{kind} w:id="1">{text}</w:{kind}></w:{kind}s>'
+        marks += f'<w:r><w:{kind}Reference w:id="1"/></w:r>'
+        base = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
+        links += f'<Relationship Id="{kind}" Type="{base}{kind}s" Target="{kind}s.xml"/>'
+        type_ = f"application/vnd.openxmlformats-officedocument.wordprocessingml.{kind}s+xml"
+        types += f'<Override PartName="/word/{kind}s.xml" ContentType="{type_}"/>'
+    for name, end, more in (
+        ("word/document.xml", "</w:p>", marks),
+        ("word/_rels/document.xml.rels", "</Relationships>", links),
+        ("[Content_Types].xml", "</Types>", types),
+    ):
+        content = files[name]
+        assert isinstance(content, bytes)
+        files[name] = content.decode().replace(end, more + end, 1)
+    zip_of(path, files)
+
+
+def test_notes_are_read_without_their_marks(tmp_path: Path) -> None:
+    made = docx.Document()
+    made.add_paragraph("Eight people at most.")
+    made.save(tmp_path / "a.docx")
+    add_notes(tmp_path / "a.docx")
+    note = "<t:note t:note-class='footnote'><t:note-citation>1</t:note-citation><t:note-body><t:p>Not in May.</t:p>"
+    write_odt(tmp_path / "b.odt", f"<t:p>Trams run{note}</t:note-body></t:note> daily.</t:p>")
+    (tmp_path / "c.rtf").write_text(r"{\rtf1\ansi\pard Trams run{\footnote Not in May.} daily.\par}")
+    page = "<p>Trams run daily.</p><ol><li><p>Not in May. <a href=#r1 class=footnote-backref>↩</a></p></ol>"
+    (tmp_path / "d.html").write_text(page, encoding="utf-8")
+    word, *others = good(read("folder", path=str(tmp_path), reader="office"))
+    assert word.text == "Eight people at most.\n\n1. The footnote.\n\n2. The endnote."
+    texts = [document.text.replace("1. ", "").split("\n\n") for document in others]
+    assert texts == 3 * [["Trams run daily.", "Not in May."]]
+
+
 def test_lists_that_a_style_makes_keep_their_numbers_and_dots(tmp_path: Path) -> None:
     write_list(tmp_path / "steps.docx")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
@@ -225,9 +266,11 @@ def zip_of(path: Path, files: Mapping[str, str | bytes]) -> None:
             archive.writestr(name, text)
 
 
-def write_odt(path: Path) -> None:
+PARAGRAPHS = "<t:h t:outline-level='1'>Fares</t:h><t:p>Trams run daily.</t:p><t:p>Ask at the desk.</t:p>"
+
+
+def write_odt(path: Path, text: str = PARAGRAPHS) -> None:
     names = "urn:oasis:names:tc:opendocument:xmlns:"
-    text = "<t:h t:outline-level='1'>Fares</t:h><t:p>Trams run daily.</t:p><t:p>Ask at the desk.</t:p>"
     content = f"<o:document-content xmlns:o='{names}office:1.0' xmlns:t='{names}text:1.0'><o:body><o:text>{text}"
     closing = "</o:text></o:body></o:document-content>"
     zip_of(path, {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content + closing})
@@ -238,7 +281,7 @@ def write_rtf(path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [write_odt, write_rtf])
-def test_other_word_processors_files_are_read(write: Callable[[Path], None], tmp_path: Path) -> None:
+def test_other_word_processors_files_are_read(write: Callable[..., None], tmp_path: Path) -> None:
     kind = write.__name__.removeprefix("write_")
     write(tmp_path / f"a.{kind}")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
