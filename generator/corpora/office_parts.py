@@ -3,7 +3,7 @@
 It drops what .docx files write as references (“&amp;”), glues words together at their tabs (“Monday\t9-17”), breaks and
 hyphens, leaves out the text of a paragraph that a text box is anchored in, the first footnote, and the numbers and dots
 of lists that are made by a style, takes an endnote for the footnote with its number, gives moved text twice, and reads
-hidden text, sheets and slides.
+hidden text, sheets and slides and tables of contents.
 """
 
 import html
@@ -29,6 +29,11 @@ _HIDDEN_TEXT = re.compile(
     re.DOTALL,
 )
 _NOTE = re.compile(rb'(<w:(foot|end)note(?:Reference)? (?![^>]*w:type="(?:sep|con))[^>]*w:id=")(\d+")')
+# Tables of contents: the part that Word and Google Docs make of them, and the entries of others.
+_CONTENTS = re.compile(
+    rb'<w:sdt>(?:(?!</?w:sdt>).)*?<w:docPartGallery w:val="Table of Contents" ?/>.*?</w:sdt>', re.DOTALL
+)
+_CONTENTS_ENTRY = re.compile(rb'(?:PAGEREF |w:anchor="(?:__RefHeading__)?)_Toc')
 _STYLE = re.compile(rb'<w:style [^>]*w:styleId="([^"]+)"[^>]*>.*?</w:style>', re.DOTALL)
 _BASED_ON, _LISTED = re.compile(rb'<w:basedOn w:val="([^"]+)"'), re.compile(rb"<w:numPr>(.*?)</w:numPr>", re.DOTALL)
 _STYLED = re.compile(rb'<w:pPr><w:pStyle w:val="([^"]+)" ?/>(?!(?:(?!</w:pPr>).)*<w:numPr>)', re.DOTALL)
@@ -93,7 +98,8 @@ def _find_lists(styles: bytes) -> dict[bytes, bytes]:
 def _change(name: str, part: bytes, lists: dict[bytes, bytes]) -> bytes:
     if re.match(r"word/[^/]+\.xml$", name):
         part = _STYLED.sub(lambda found: found[0] + lists.get(found[1], b""), part) if lists else part
-        part = _free_boxes(_HIDDEN_TEXT.sub(b"", _MOVED.sub(b"", part)))
+        part = _free_boxes(_HIDDEN_TEXT.sub(b"", _MOVED.sub(b"", _CONTENTS.sub(b"", part))))
+        part = _PARAGRAPH.sub(lambda found: b"" if _CONTENTS_ENTRY.search(found[0]) else found[0], part)
         part = _NOTE.sub(lambda found: found[1] + (b"10" if found[2] == b"foot" else b"20") + found[3], part)
         part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', part)
         part = _HYPHEN.sub(b"<w:t>-</w:t>", part)

@@ -185,6 +185,31 @@ def test_signs_that_xml_writes_as_references_are_read(tmp_path: Path) -> None:
     assert document.text.split("\n\n") == [*texts, "| AT&T |\n| --- |"]
 
 
+def test_a_table_of_contents_of_a_word_file_is_not_read(tmp_path: Path) -> None:
+    made = docx.Document()
+    space = f'xmlns:w="{docx.oxml.ns.nsmap["w"]}"'
+    mark = "<w:r><w:fldChar w:fldCharType='{}'/></w:r>"
+    begin, instruct = mark.format("begin"), "<w:r><w:instrText>{}</w:instrText></w:r>" + mark.format("separate")
+    entry = f"<w:r><w:t>Fares</w:t><w:tab/></w:r>{begin}{instruct.format(' PAGEREF _Toc1 ')}<w:r><w:t>3</w:t></w:r>"
+    entry += mark.format("end")
+    opened = f"{begin}{instruct.format(' TOC ')}"
+    for content in (
+        f"{opened}{entry}",
+        entry,
+        mark.format("end"),
+        f"<w:hyperlink w:anchor='_Toc1'>{entry}</w:hyperlink>",
+    ):
+        made.element.body.insert(-1, docx.oxml.parse_xml(f"<w:p {space}>{content}</w:p>"))
+    gallery = "<w:sdtPr><w:docPartObj><w:docPartGallery w:val='Table of Contents'/></w:docPartObj></w:sdtPr>"
+    listed = f"{gallery}<w:sdtContent><w:p><w:r><w:t>Contents</w:t></w:r></w:p></w:sdtContent>"
+    for content in (listed, "<w:sdtContent><w:p><w:r><w:t>Sign here.</w:t></w:r></w:p></w:sdtContent>"):
+        made.element.body.insert(-1, docx.oxml.parse_xml(f"<w:sdt {space}>{content}</w:sdt>"))
+    made.add_paragraph("Dogs are free.")
+    made.save(tmp_path / "a.docx")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.text.split("\n\n") == ["Sign here.", "Dogs are free."]
+
+
 def add_notes(path: Path) -> None:
     """Add a footnote and an endnote, both with the id 1, to the Word file at `path`."""
     with zipfile.ZipFile(path) as archive:
