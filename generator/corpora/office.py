@@ -77,7 +77,7 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
         raise FormatError("the file is empty")
     if data.startswith(_CONTAINER) and _ENCRYPTED in data:
         raise FormatError(LOCKED)
-    shown = as_shown(data) if suffix in (".docx", ".pptx", ".xlsx") else data
+    shown = as_shown(data) if suffix in (".docx", ".odt", ".pptx", ".xlsx") else data
     config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)
     try:
         found = kreuzberg.extract_bytes_sync(shown, MIME_TYPES[suffix], config=config)

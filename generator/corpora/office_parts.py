@@ -3,7 +3,8 @@
 It drops what .docx files write as references (“&amp;”), glues words together at their tabs (“Monday\t9-17”), breaks and
 hyphens, leaves out the text of a paragraph that a text box is anchored in, the first footnote, and the numbers and dots
 of lists that are made by a style, takes an endnote for the footnote with its number, gives moved text twice, and reads
-hidden text, sheets and slides and tables of contents.
+hidden text, sheets and slides and tables of contents. Of .odt files it leaves out what stands in a span or link behind
+another element in it (“<a>the <span>site</span></a>”), and lists in cells, and glues words together at `<text:s/>`.
 """
 
 import html
@@ -43,6 +44,15 @@ _FALLBACK = re.compile(rb"<mc:Fallback>(?:(?!<mc:Fallback>).)*?</mc:Fallback>", 
 _DRAWING = re.compile(rb"<(w:drawing|w:pict)[ >](?:(?!<\1[ >]).)*?</\1>", re.DOTALL)
 _IN_BOX = re.compile(rb"<w:txbxContent>(.*?)</w:txbxContent>", re.DOTALL)
 
+_SPAN = re.compile(
+    rb"<(\w+:ruby-text)[ >].*?</\1>|</?\w+:(?:span|a|ruby|ruby-base|meta|soft-page-break|"
+    rb"(?:bookmark|change|reference-mark|toc-mark)[\w-]*)(?: [^>]*)?/?>",
+    re.DOTALL,
+)
+_ODT_BLANK = re.compile(rb"<\w+:(?:s|tab|line-break)(?: [^>]*)?/>")
+_CELL = re.compile(rb"<(\w+:table-cell)[ >].*?</\1>", re.DOTALL)
+_LIST, _NEXT_PARAGRAPH = re.compile(rb"</?\w+:list(?:-\w+)?(?: [^>]*)?>"), re.compile(rb"</(\w+:p)>\s*<\1(?: [^>]*)?>")
+
 _HIDDEN_SHEET = re.compile(rb'<(?:\w+:)?sheet [^>]*\bstate="(?:hidden|veryHidden)"[^>]*/>')
 _HIDDEN_SLIDE = re.compile(rb'<p:sld [^>]*\bshow="(?:0|false)"')
 _SHAPES = re.compile(rb"<p:spTree>.*</p:spTree>", re.DOTALL)
@@ -66,7 +76,7 @@ def restore_signs(page: str) -> str:
 
 
 def as_shown(data: bytes) -> bytes:
-    """Return a .docx, .pptx or .xlsx file with only the text that a reader sees; another file comes back as it is."""
+    """Return an office file with only the text that a reader sees; what isn't a zip archive comes back as it is."""
     made = io.BytesIO()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w") as new:
@@ -104,6 +114,9 @@ def _change(name: str, part: bytes, lists: dict[bytes, bytes]) -> bytes:
         part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', part)
         part = _HYPHEN.sub(b"<w:t>-</w:t>", part)
         return _REFERENCE.sub(_resolve, part)
+    if name == "content.xml":
+        part = _ODT_BLANK.sub(b" ", _SPAN.sub(b"", part))
+        return _CELL.sub(lambda cell: _NEXT_PARAGRAPH.sub(b" ", _LIST.sub(b"", cell[0])), part)
     if name == "xl/workbook.xml":
         return _HIDDEN_SHEET.sub(b"", part)
     if name.startswith("ppt/slides/") and _HIDDEN_SLIDE.search(part):

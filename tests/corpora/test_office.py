@@ -296,7 +296,8 @@ PARAGRAPHS = "<t:h t:outline-level='1'>Fares</t:h><t:p>Trams run daily.</t:p><t:
 
 def write_odt(path: Path, text: str = PARAGRAPHS) -> None:
     names = "urn:oasis:names:tc:opendocument:xmlns:"
-    content = f"<o:document-content xmlns:o='{names}office:1.0' xmlns:t='{names}text:1.0'><o:body><o:text>{text}"
+    spaces = f"xmlns:o='{names}office:1.0' xmlns:t='{names}text:1.0' xmlns:c='{names}table:1.0'"
+    content = f"<o:document-content {spaces}><o:body><o:text>{text}"
     closing = "</o:text></o:body></o:document-content>"
     zip_of(path, {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content + closing})
 
@@ -315,6 +316,20 @@ def test_other_word_processors_files_are_read(write: Callable[..., None], tmp_pa
         "Trams run daily.",
         "Ask at the desk.",
     ]
+
+
+def test_text_in_spans_links_and_cells_of_odt_files_is_read(tmp_path: Path) -> None:
+    """Kreuzberg 4.10 reads of a span or a link only what stands before the first mark in it."""
+    spans = "<t:p>Trams <t:span>run<t:s/>daily<t:tab/>until <t:span>May</t:span> and<t:line-break/>June</t:span>.</t:p>"
+    link = "<t:p>See <t:a><t:span>the site</t:span> of</t:a> the <t:span>ci<t:bookmark/>ty</t:span>.</t:p>"
+    ruby = "<t:p>Ask at <t:ruby><t:ruby-base>駅</t:ruby-base><t:ruby-text>eki</t:ruby-text></t:ruby>.</t:p>"
+    two = "<c:table-cell><t:p>two</t:p><t:p>lines</t:p></c:table-cell>"
+    listed = "<c:table-cell><t:list><t:list-item><t:p>Bus</t:p></t:list-item></t:list></c:table-cell>"
+    table = f"<c:table><c:table-row>{two}{listed}</c:table-row></c:table>"
+    write_odt(tmp_path / "a.odt", spans + link + ruby + table)
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    texts = ["Trams run daily until May and June.", "See the site of the city.", "Ask at 駅."]
+    assert document.text.split("\n\n") == [*texts, "| two lines | Bus |\n| --- | --- |"]
 
 
 def test_marks_of_print_and_links_are_no_text(tmp_path: Path) -> None:
