@@ -23,7 +23,7 @@ from generator.corpora.formats import (
     read_pdf,
     take_heading,
 )
-from generator.corpora.office_parts import as_shown, count_unknown_values, restore_signs
+from generator.corpora.office_parts import as_shown, count_unknown_values, is_locked, restore_signs
 from generator.corpora.pages import LONGEST_ROW, parse_html, read_page, spread_cells
 from generator.errors import CorpusError, describe
 
@@ -40,8 +40,6 @@ MIME_TYPES = {
     ".ipynb": "application/x-ipynb+json",
     ".org": "text/x-org",
 }
-# Office files with a password are of the older container format, with this entry.
-_CONTAINER, _ENCRYPTED = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-le")
 # A wider gap between letters is a space, in shares of their size. LaTeX' spaces can be 0.2 wide; pdfplumber's own limit
 # is fixed, and glued half of the words of such PDFs together.
 _SPACE = 0.12
@@ -75,7 +73,7 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
 
     if not data:
         raise FormatError("the file is empty")
-    if data.startswith(_CONTAINER) and _ENCRYPTED in data:
+    if is_locked(data):
         raise FormatError(LOCKED)
     shown = as_shown(data) if suffix in (".docx", ".odt", ".pptx", ".xlsx") else data
     config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)

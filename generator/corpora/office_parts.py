@@ -14,6 +14,8 @@ import zipfile
 
 # A larger file is read as it is, since all of it would be in memory.
 _MOST_BYTES = 500 << 20
+# Files of Microsoft's programs with a password are of the older container format, with this entry.
+_CONTAINER, _ENCRYPTED = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-le")
 _MOST_BASES = 10  # of a style, which may name each other
 
 _REFERENCE = re.compile(rb"&(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);")
@@ -58,6 +60,17 @@ _HIDDEN_SLIDE = re.compile(rb'<p:sld [^>]*\bshow="(?:0|false)"')
 _SHAPES = re.compile(rb"<p:spTree>.*</p:spTree>", re.DOTALL)
 # A formula whose value the program that wrote it didn't compute; that of a text may be empty.
 _NO_VALUE = re.compile(rb'<c (?![^>]*\bt="str")[^>]*><f(?:[^>]*/>|[^>]*>[^<]*</f>)(?:<v ?/>|<v></v>)?</c>')
+
+
+def is_locked(data: bytes) -> bool:
+    """Return whether an office file has a password."""
+    if data.startswith(_CONTAINER):
+        return _ENCRYPTED in data
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as parts:
+            return b"encryption-data" in parts.read("META-INF/manifest.xml")
+    except Exception:  # of a broken file, which its reader reports, and of those of Microsoft, which have no manifest
+        return False
 
 
 def count_unknown_values(data: bytes) -> int:

@@ -471,6 +471,8 @@ def test_what_cannot_be_read_is_listed_with_its_reason(reader: str, tmp_path: Pa
     # The container that Word and Excel put a file with a password in.
     container = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + "EncryptedPackage".encode("utf-16-le") + bytes(480)
     (tmp_path / "locked.docx").write_bytes(container)
+    manifest = "<manifest:encryption-data manifest:checksum='x'>"
+    zip_of(tmp_path / "locked.odt", {"META-INF/manifest.xml": manifest, "content.xml": b"\x80\x81"})
     locked = pypdf.PdfWriter(clone_from=tmp_path / "whole.pdf")
     locked.encrypt("secret")
     locked.write(tmp_path / "locked.pdf")
@@ -483,7 +485,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason(reader: str, tmp_path: Pa
     assert reasons["scan.pdf"] == "its pages have no text, only images; run OCR on it"
     if reader == "office":
         assert len([r for r in found if isinstance(r, Document)]) == 4
-        assert reasons["locked.docx"] == reasons["locked.pdf"]
+        assert reasons["locked.docx"] == reasons["locked.odt"] == reasons["locked.pdf"]
         for kind in ("docx", "pptx", "xlsx"):
             assert reasons[f"empty.{kind}"] == "the file is empty"
             assert reasons[f"broken.{kind}"].startswith(f"not a readable .{kind} file: ")
