@@ -1,7 +1,7 @@
 """Compare numbers by their units: “75%” isn't “75 minutes”, two weeks are 14 days, and 23 euros may be a sum."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from decimal import Decimal
 from itertools import combinations_with_replacement
 
@@ -52,19 +52,25 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
     """Return the numbers with units of a text that may be computed, by their digits, as `23 euros = 5 + 9 + 9`.
 
     They are the sum of two or three numbers that the sources have with that unit, or such a number for a year of months
-    or weeks, a week, or a month of weeks.
+    or weeks, a week, or a month of weeks. A number comes twice in a sum only where one of the texts says “two”.
     """
     found = dict[str, str]()
+    counts = {digits for each in (text, *sources) for *_, digits, _ in parse_text(each)[3]}
     for number, unit, spelt in _read_units(text):
         told = {n for source in sources for n, of, _ in _read_units(source) if of == unit and _DECIMAL.fullmatch(n)}
         if unit is None or number in told or not _DECIMAL.fullmatch(number) or len(told) > _MOST_ADDENDS:
             continue
         parts = [[*each] for size in (2, 3) for each in combinations_with_replacement(sorted(map(Decimal, told)), size)]
         parts += [[amount] * times for amount in map(Decimal, told) for times in (4, 7, 12, 52)]
-        if added := next((each for each in parts if sum(each) == Decimal(number)), None):
+        sums = (each for each in parts if sum(each) == Decimal(number))
+        if added := next((each for each in sums if len(each) > 3 or _are_counted(each, counts)), None):
             times = f"{len(added)} x {added[0]}" if len(added) > 3 else " + ".join(map(str, added))
             found[number] = f"{spelt} = {times}"
     return found
+
+
+def _are_counted(addends: Sequence[Decimal], counts: Container[str]) -> bool:
+    return all(addends.count(each) == 1 or str(addends.count(each)) in counts for each in addends)
 
 
 @cached_by_language(64)

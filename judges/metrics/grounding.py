@@ -306,7 +306,7 @@ class GroundingJudge(ComputingJudge):
         vague = vague or (makes_up_options and not missing.numbers)  # a person may know what could be meant
         # Nobody can have told what an agent feels.
         reworded = not (others or swaps or found["first person"]) and label == "incorrect" and may_reword(claim, texts)
-        sums = find_sums(claim, texts) if telling and label == "incorrect" and not (others or swaps) else {}
+        sums = find_sums(claim, [*texts, *said]) if telling and label == "incorrect" and not (others or swaps) else {}
         computed = bool(sums) and all(write_digits(number) in sums for number in telling)
         if small or reworded or computed or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED

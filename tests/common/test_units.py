@@ -3,7 +3,7 @@
 import pytest
 
 from generator.common.support import find_unsupported
-from generator.common.units import convert_units, find_other_units
+from generator.common.units import convert_units, find_other_units, find_sums
 from tests.support.languages import speaking
 
 
@@ -51,3 +51,8 @@ def test_what_sources_say_in_words_alone_may_be_another_unit() -> None:
     assert find_other_units("It takes 12 minutes.", ["It leaves at noon."]) == ("12 minutes",)
     assert find_other_units("50 guests came.", ["Half of the guests came."]) == ("50",)
     assert find_other_units("Children pay 50% until 12 pm.", ["Children pay half until noon."]) == ()
+
+
+@pytest.mark.parametrize(("said", "sums"), [("Rooms are let for six months.", {}), ("Two terms: six months.", {"6"})])
+def test_a_number_comes_twice_in_a_sum_only_where_something_is_two(said: str, sums: set[str]) -> None:
+    assert set(find_sums(said, ["Give notice three months before. Guests stay three nights a month."])) == set(sums)

@@ -228,9 +228,10 @@ def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
 def test_a_sum_or_product_of_amounts_is_left_to_other_judges(answer: str, label: str, why: str) -> None:
     told = "Adults pay 9 euros each. A child pays 5 euros. A pass costs 40 euros a month."
     fares = piece("fares", told)
-    found = verdict(answer, "What is it for two adults and a child?", fares)
+    asked = "What is it for two adults and a child?"
+    found = verdict(answer, asked, fares)
     assert found.label == label and why in found.explanation
-    turn = make_turn(1, answer=answer, evidence=(make_evidence_of(fares, told),), planned=PLANNED)
+    turn = make_turn(1, query=asked, answer=answer, evidence=(make_evidence_of(fares, told),), planned=PLANNED)
     assert asyncio.run(GroundingJudge().judge((fares,), (), turn)).label == label
 
 
