@@ -187,7 +187,7 @@ def test_a_lower_limit_makes_the_youngest_wait() -> None:
         return [place for place in range(6) if places[place].may_call.is_set()]
 
     assert may_call() == [0, 1, 2, 3]
-    admission._set_limit(2)
+    admission.set_capacity(200, context=100)
     assert may_call() == [0, 1]
     admission.leave(places[0])
     assert may_call() == [0, 1, 2], "what waits for a place that is left doesn't wait for ever"

@@ -329,11 +329,9 @@ def test_a_server_that_fails_at_every_call_is_lost(code: int, calls: int) -> Non
 
 
 def test_of_several_models_the_lost_one_is_named_by_its_setting() -> None:
-    with OpenAIServer(faults=lambda *_: fake.status(500)) as server:
-        endpoint = server.endpoint(retries=1)
-        endpoint._setting = "judge.panel.b"
-        with pytest.raises(ServerGone, match=r"judge\.panel\.b is back"):
-            chat(endpoint)
+    down = OpenAIServer(faults=lambda *_: fake.status(500))
+    with down as server, pytest.raises(ServerGone, match=r"judge\.panel\.b is back"):
+        chat(server.endpoint(retries=1), setting="judge.panel.b")
 
 
 def test_a_lost_server_costs_later_calls_a_trial_alone_until_it_is_back() -> None:
@@ -438,9 +436,7 @@ def test_a_server_with_a_smaller_context_is_named_at_the_start(capsys: pytest.Ca
         assert "lm.context" not in capsys.readouterr().err
         assert chat(server.endpoint()).text
         assert "lm.context=8192 is more than the 4096 tokens of" in capsys.readouterr().err
-        judge = server.endpoint()
-        judge._setting = "judge.lm"
-        assert chat(judge).text
+        assert chat(server.endpoint(), setting="judge.lm").text
         assert "set judge.lm.context=4096" in capsys.readouterr().err
 
 

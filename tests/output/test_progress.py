@@ -78,7 +78,8 @@ def test_what_cannot_redraw_gets_each_line_once(
     with Display(0, 0, 2, 0) as display:
         display.show(step("question", "When does it leave?"))
         display.update(Progress(0, 0, 2, 0, running=1))
-        display._last_count -= progress.PLAIN_SECONDS
+        later = time.monotonic() + progress.PLAIN_SECONDS
+        monkeypatch.setattr(time, "monotonic", lambda: later)
         for _ in range(2):
             display.update(Progress(2, 2, 2, 0))
         shown = capsys.readouterr().err
@@ -131,13 +132,16 @@ def test_a_line_that_says_the_same_comes_more_and_more_rarely(
     assert any("1 more finished  3 under way" in line and "0:08:" in line for line in lines)
 
 
-def test_the_time_left_counts_dialogs_that_wait_for_an_earlier_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_time_left_counts_dialogs_that_wait_for_an_earlier_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of ten dialogs one is accepted and four more are finished: half of them are left."""
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     with Display(0, 0, 10, 0) as display:
-        display._start -= 100
-        display._last_count -= 100
+        now = 100
         display.update(Progress(1, 1, 10, 0, waiting=4, passed=4, running=2))
         assert "time left 0:01:40" in capsys.readouterr().err
-        display._last_count -= 100
+        now = 200
         display.update(Progress(1, 1, 10, 0, waiting=9, passed=9, running=1))
-        assert "time left 0:00:10" in capsys.readouterr().err, "the first of them is still to come"
+        assert "time left 0:00:20" in capsys.readouterr().err, "the first of them is still to come"

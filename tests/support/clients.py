@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,19 +24,19 @@ def request(prompt: str = "Say something: “né”.", **fields: Any) -> ChatReq
     return ChatRequest(messages=(Message(role="user", content=prompt),), **{**usual, **fields})
 
 
-def asked(endpoint: Endpoint, work: Callable[[HttpClient], Awaitable[T]]) -> T:
-    """Return the result of `work` with an open client."""
+def asked(endpoint: Endpoint, work: Callable[[HttpClient], Awaitable[T]], setting: str = "lm") -> T:
+    """Return the result of `work` with an open client of the endpoint that this setting gives."""
 
     async def main() -> T:
-        async with endpoint.open(Path()) as client:
-            return await work(client)
+        async with AsyncExitStack() as stack:
+            return await work(await endpoint.enter(stack, Path(), setting))
 
     return asyncio.run(main())
 
 
-def chat(endpoint: Endpoint, what: ChatRequest | None = None) -> ChatReply:
+def chat(endpoint: Endpoint, what: ChatRequest | None = None, setting: str = "lm") -> ChatReply:
     """Return the reply to a request, with a client for it alone."""
-    return asked(endpoint, lambda client: client.chat(what or request()))
+    return asked(endpoint, lambda client: client.chat(what or request()), setting)
 
 
 def opening_error(endpoint: Endpoint) -> str:
