@@ -108,7 +108,7 @@ def list_files(
     if not path.strip():
         raise CorpusError(f"{setting} is empty; set it to {wanted} with your documents")
     given = f"{setting}={path}" if setting else path
-    with _told(path, given, wanted):
+    with _as_corpus_error(path, given, wanted):
         file, kind = _look_up(path)
         if kind == "file" and file.name.lower().endswith(".zip") and (archives or not single):
             listed = list(_members(file))
@@ -143,7 +143,7 @@ def _look_up(path: str) -> tuple[File, str]:
 
 
 @contextmanager
-def _told(path: str, given: str, wanted: str) -> Iterator[None]:
+def _as_corpus_error(path: str, given: str, wanted: str) -> Iterator[None]:
     """Raise whatever looking up `path` raises as a CorpusError that names what was `given`, and what is `wanted`."""
     try:
         yield

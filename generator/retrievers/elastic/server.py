@@ -151,7 +151,7 @@ class Server:
 
     @contextmanager
     def giving_up_on_errors(self) -> Iterator[None]:
-        """At an error or an interruption in the block, end the retries of requests that other threads make."""
+        """End the retries of requests that other threads make, at an error or an interruption in the block."""
         try:
             yield
         except BaseException:
