@@ -279,7 +279,8 @@ class Admission:
     def _report(self, now: float) -> None:
         """Report how many dialogs there is room for, once, and when it has changed much."""
         room, tokens = self._room(), self._dialog_tokens()
-        if room is None or tokens is None or (self._capacity is None and self.limit == self._most):
+        unknown = self._capacity is None and (self.limit == self._most or self._losses.warned)
+        if room is None or tokens is None or unknown:
             return
         if self._reported and (abs(room / self._reported - 1) < _NEWS or now - self._reported_at < _NEWS_S):
             return

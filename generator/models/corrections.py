@@ -19,13 +19,14 @@ class LossCorrection:
 
     Attributes:
         factor: so many times the number that was estimated.
+        warned: most is lost, and the user knows.
     """
 
     def __init__(self) -> None:
         self.factor = self._highest = 1.0
         self._tries, self._rest, self._next_rest = 0, 0, _REST
         self._before = (1.0, 0.0)
-        self._collapsed, self._warned = 0, False
+        self._collapsed, self.warned = 0, False
 
     def must_warn(self, lost: float, found: bool) -> bool:
         """Return whether most is lost for so long that the user should know, once until it is better.
@@ -36,9 +37,9 @@ class LossCorrection:
         """
         self._collapsed = self._collapsed + 1 if lost > _COLLAPSED else 0
         if lost <= LOST:
-            self._warned = False
-        elif not self._warned and self._collapsed >= (_WARN_FOUND if found and self.factor > 0.1 else _WARN_SET):
-            self._warned = True
+            self.warned = False
+        elif not self.warned and self._collapsed >= (_WARN_FOUND if found and self.factor > 0.1 else _WARN_SET):
+            self.warned = True
             return True
         return False
 

@@ -236,6 +236,21 @@ def test_what_is_lost_of_dialogs_is_a_warning_where_it_is_much_of_their_prompts(
     assert ("warning: " in capsys.readouterr().err) == warned
 
 
+def test_no_room_is_reported_for_a_number_that_a_warning_calls_too_many(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the cache's size the number is a guess, which fell from 40 here."""
+    admission, told = Admission("server", 40), ""
+    places = [admission.enter() for _ in range(40)]
+    for call in range(1, 200):
+        for place in places[: admission.limit]:
+            body = b"x" * 1000 * call
+            admission.record(place, body, Usage(calls=1, prompt=len(body) // 4, cached=len(body) // 10, completion=10))
+        told += capsys.readouterr().err
+        if told and admission.limit < 40:
+            break
+    admission.close()
+    assert "are too many" in told and "room for" not in capsys.readouterr().err
+
+
 def test_a_share_that_collapses_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     with OpenAIServer(short, cache=8000, metrics=True) as server:
         lead(server, dialogs=30)
