@@ -22,6 +22,7 @@ from typing import Any
 
 import yaml
 
+from benchmarks.command_line import errors_on_one_line
 from generator.common.passages import sentences
 from generator.dialogs.candidates import rate_answer
 from generator.dialogs.checks.evidence import rank_sentences
@@ -92,13 +93,14 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="*", help="run folders")
     parser.add_argument("--people", type=Path, help="mtRAG's answers with people's ratings")
     arguments = parser.parse_args()
-    if arguments.people:
-        print(table(["people's rating", "pairs of answers", "preferred alike"], read_people(arguments.people)))
-    if arguments.runs:
-        header = ["candidates", "plans", "accepted dialogs", "planned turns", "lost turns", "removed pairs"]
-        header += ["kept pairs", "share", "calls a pair", "prompt tokens computed", "completion tokens"]
-        header += ["calls for unused candidates"]
-        print(table(header, [read_run(folder) for folder in arguments.runs]))
+    with errors_on_one_line():
+        if arguments.people:
+            print(table(["people's rating", "pairs of answers", "preferred alike"], read_people(arguments.people)))
+        if arguments.runs:
+            header = ["candidates", "plans", "accepted dialogs", "planned turns", "lost turns", "removed pairs"]
+            header += ["kept pairs", "share", "calls a pair", "prompt tokens computed", "completion tokens"]
+            header += ["calls for unused candidates"]
+            print(table(header, [read_run(folder) for folder in arguments.runs]))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
+from benchmarks.command_line import errors_on_one_line
 from generator.config.settings import load
 from generator.estimation.forecast import Size, Sizes, forecast
 from generator.execution.history import History, read_history
@@ -63,7 +64,8 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--preview", type=int, default=5)
     given = parser.parse_args()
-    compared = [compare(run, given.preview) for run in given.runs]
+    with errors_on_one_line():
+        compared = [compare(run, given.preview) for run in given.runs]
     errors = np.abs([error for each, _ in compared for error in each])
     held = np.array([inside for _, each in compared for inside in each])
     print(f"{len(errors)} previews of {given.preview} dialogs in {len(compared)} runs\n")
