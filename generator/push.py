@@ -81,10 +81,12 @@ def _list_files(folder: Path) -> dict[str, Path]:
     """Return what is published of a run folder, by the path in the repository.
 
     Raises:
-        ExportError: the folder has no dataset.
+        ExportError: the folder isn't there, or has no dataset.
     """
     from generator.errors import ExportError
 
+    if not folder.is_dir():
+        raise ExportError(f"{folder}: is no folder; give the folder of a run that has a dataset")
     dataset = folder / "dataset"
     files = {path.relative_to(dataset).as_posix(): path for path in sorted(dataset.rglob("*")) if path.is_file()}
     if "README.md" not in files:

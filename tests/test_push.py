@@ -97,6 +97,7 @@ def test_without_a_token_or_with_a_wrong_one_nothing_is_published(
 
 
 def test_what_is_no_run_with_a_dataset_is_refused(hub: Hub, tmp_path: Path) -> None:
+    assert "is no folder; give the folder of a run" in push(str(tmp_path / "absent"), "me/dialogs").error
     assert "has no dataset: it isn't a run folder" in push(str(tmp_path), "me/dialogs").error
     (tmp_path / "run.db").touch()
     assert "accepted no dialog yet" in push(str(tmp_path), "me/dialogs").error
