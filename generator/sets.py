@@ -126,6 +126,8 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None = None, respons
         return _run(path, Path(path))
     if folder and (Path(path) / "run.db").exists():
         raise RunError(f"{path}: the run has no dialogs.jsonl yet; the command that started it continues it")
+    if folder and corpus is None and (Path(path).parent / "dialogs.jsonl").exists():  # RUN/dataset
+        raise ConfigError(f"{path}: belongs to a run; give the run folder, {Path(path).parent}")
     published = None if corpus is None else human_corpus(corpus, path)
     fault = ""
     if not folder:

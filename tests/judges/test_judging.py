@@ -550,6 +550,7 @@ def test_a_file_of_dialogs_in_a_run_folder_is_named_by_the_folder(place: Judging
         ("judge=none input=in.jsonl", "judge=none: judges nothing"),
         ("judge=idk input=nowhere", "nowhere: "),
         ("judge=idk input=empty.jsonl", "empty.jsonl: "),
+        ("judge=idk input=made/dataset", "made/dataset: belongs to a run; give the run folder, made"),
         ("judge=idk input=in.jsonl format=quak", "format=quak: unknown format; choose from: "),
         ("judge=idk input=made format=quak", "format=quak: unknown format; choose from: "),
         ("judge=idk input=in.jsonl dialogs=3", "dialogs: "),
@@ -559,7 +560,7 @@ def test_a_file_of_dialogs_in_a_run_folder_is_named_by_the_folder(place: Judging
 )
 def test_what_is_wrong_is_one_line(arguments: str, message: str, place: Judging) -> None:
     (place.folder / "empty.jsonl").touch()
-    (place.folder / "made").mkdir()
+    (place.folder / "made" / "dataset").mkdir(parents=True)
     write_dialogs(place.folder / "made" / "dialogs.jsonl", dialog("d"))
     before = sorted(place.folder.rglob("*"))
     assert message in judge(*arguments.split()).refused
