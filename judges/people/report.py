@@ -43,6 +43,7 @@ class HumanReport(Record):
     """The figures of what people found.
 
     Attributes:
+        left: items of the sample that nobody judged; None if there is no sample.
         lengths: by the turns of a dialog (Lee et al. 2024, table 1); table 2 is in `agreement`.
         depths: by the number of a turn (table 3).
         sources: by set and model.
@@ -50,6 +51,7 @@ class HumanReport(Record):
 
     annotators: tuple[Effort, ...]
     items: int
+    left: int | None
     annotations: int
     lengths: tuple[Line, ...]
     depths: tuple[Line, ...]
@@ -85,6 +87,7 @@ def measure(judged: Judged, efforts: Sequence[Effort], sources: Sequence[str], s
     return HumanReport(
         annotators=tuple(efforts),
         items=len(facts),
+        left=len(judged.key.items) - len(facts) if judged.key.report else None,
         annotations=sum(effort.items for effort in efforts),
         lengths=table(facts, lambda fact: (fact.length, count_noun(fact.length, "turn")), whole=True),
         depths=table(turns, lambda fact: (fact.turn or 0, f"turn {fact.turn}")),

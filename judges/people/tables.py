@@ -55,7 +55,8 @@ def print_report(report: HumanReport, criteria: Mapping[str, Criterion]) -> None
 def summary(report: HumanReport) -> str:
     """Return what was judged by whom in one line."""
     done = "; ".join(_effort(effort) for effort in report.annotators)
-    return f"{count_noun(report.annotations, 'annotation')} of {count_noun(report.items, 'item')}. {done}."
+    left = f", {report.left} more of the sample by nobody" if report.left else ""
+    return f"{count_noun(report.annotations, 'annotation')} of {count_noun(report.items, 'item')}{left}. {done}."
 
 
 def sections(report: HumanReport, criteria: Mapping[str, Criterion]) -> Iterator[Section]:

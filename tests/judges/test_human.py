@@ -390,6 +390,14 @@ def mark(empty: Path, path: Path, of: object = "any", **fields: Any) -> None:
     path.write_text(json.dumps(marks), encoding="utf-8")
 
 
+def test_items_that_nobody_judged_are_counted(run: Path, tmp_path: Path) -> None:
+    sample = drawn(tmp_path, run, "items=5")
+    kept = rows_of(sample / "sheet.csv")[1:]
+    sheet = fill(tmp_path / "ann.csv", kept, {row["id"]: {"correctness": "yes"} for row in kept[1:]})
+    done = command("read", sheet, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}")
+    assert "3 annotations of 3 items, 2 more of the sample by nobody. " in done.out
+
+
 def test_notes_without_a_judgement_are_counted(run: Path, tmp_path: Path) -> None:
     sample = drawn(tmp_path, run, "items=2")
     (first, second), bare = key_of(tmp_path), {"note": "Why?"}
