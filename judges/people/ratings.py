@@ -112,10 +112,12 @@ def _mean(values: Iterable[float]) -> float | None:
 
 def print_agreement(report: AgreementReport) -> None:
     """Print the figures as a table."""
+    from generator.common.console import count_noun
     from generator.output.tables import cell, print_table
 
     rows = [[each.raters, cell(each.agreement, "{:.1%}"), cell(each.kappa, "{:.3f}")] for each in report.rows]
     print_table(rows, ("", "agreement", "Fleiss' kappa"), right=("agreement", "Fleiss' kappa"))
-    rated = f"{report.people} people rated {report.dialogs} dialogs, {report.ties} of them without a majority"
+    people = f"{report.people} {'person' if report.people == 1 else 'people'}"
+    rated = f"{people} rated {count_noun(report.dialogs, 'dialog')}, {report.ties} of them without a majority"
     print(f"\n{rated}; kappas are over the {report.complete} that all rated.")
     print(f"Ratings agree if they {'lie in the same band' if report.scale == 'bands' else 'are the same points'}.")
