@@ -119,19 +119,25 @@ def drop_running_heads(pages: Sequence[str]) -> list[str]:
     """Return the pages without running heads: first or last lines on three or more, whatever page number they hold.
 
     Where a page number begins or ends the line on half of the pages, the rest may differ (“6 Chapter 2. Fares”). A line
-    of several words that stands on a third of the pages, and on five, goes wherever it stands.
+    of several words that stands on a third of the pages, and on five, goes wherever it stands. Heads of tables stay
+    where a table goes on.
     """
     split = [page.strip().split("\n") for page in pages]
     everywhere = Counter(line for lines in split for line in {line.strip() for line in lines})
     often_enough = max(5, len(pages) / 3)
     heads = {line for line, n in everywhere.items() if n >= often_enough and len(re.findall(r"\w{2,}", line)) > 2}
+    three = (row for lines in split for row in zip(lines, lines[1:], lines[2:], strict=False))
+    tables = {
+        head for head, rule, row in three if rule.startswith("| ---") and row.startswith("|") and everywhere[row] < 3
+    }
+    heads -= tables
     split = [[line for line in lines if line.strip() not in heads] or [""] for lines in split]
     ends = [{form for line in (lines[0], lines[-1]) for form in _forms(line, n)} for n, lines in enumerate(split)]
     counts, half = Counter(form for forms in ends for form in forms), len(pages) / 2
     often = {form for form, n in counts.items() if n >= 3 and (isinstance(form, str) or n >= half)}
     for number, lines in enumerate(split):
         for end in (0, -1):
-            if lines and not often.isdisjoint(_forms(lines[end], number)):
+            if lines and lines[end] not in tables and not often.isdisjoint(_forms(lines[end], number)):
                 del lines[end]
     return ["\n".join(lines) for lines in split]
 

@@ -91,6 +91,10 @@ def test_running_heads_and_page_numbers_are_no_text() -> None:
     assert drop_running_heads(pages) == expected
     pages = [f"A{n * n}\nor\n{'It is a day' if n < 6 else n}\nB{n * n}" for n in range(30)]
     assert drop_running_heads(pages) == pages
+    box, table = "| Doc | Rev |\n| --- | --- |\n| 12 | 3 |", "| Nr | Name |\n| --- | --- |\n| {0} | Ship {0} |"
+    tables = [table.format(number) for number in range(5)]
+    assert drop_running_heads([f"{box}\n{page}" for page in tables])[3].endswith(f"\n{tables[3]}")
+    assert "Doc" not in "".join(drop_running_heads([f"{box}\n{page}" for page in tables]))
     assert drop_running_heads([*["All rights are reserved."] * 5, "Text."]) == [*[""] * 5, "Text."]
 
 

@@ -422,6 +422,21 @@ def test_a_pdf_is_read_column_by_column(reader: str, tmp_path: Path) -> None:
     assert document.text.split("\n") == [columns[0]] * 3 + [columns[1]] * 3
 
 
+def test_a_table_over_several_pages_of_a_pdf_keeps_its_heads(tmp_path: Path) -> None:
+    from reportlab.lib import colors
+    from reportlab.platypus import SimpleDocTemplate, Table
+
+    rows = [["Number", "Name", "Amount"], *([f"{number}", f"Ship {number}", "3 euros"] for number in range(180))]
+    grid = [("GRID", (0, 0), (-1, -1), 1, colors.black)]
+    SimpleDocTemplate(str(tmp_path / "a.pdf")).build([Table(rows, repeatRows=1, style=grid)])
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    found = document.text.split("\n")
+    assert found[:2] == [lines[0], "| --- | --- | --- |"]
+    assert [line for line in found if line not in found[:2]] == lines[1:]
+    assert found.count(lines[0]) == 5  # pages
+
+
 def test_books_keep_their_tables(tmp_path: Path) -> None:
     write_epub(tmp_path / "a.epub", "<table><tr><td>Tram</td><td>4</td></tr></table>")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
