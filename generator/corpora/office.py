@@ -44,6 +44,7 @@ MIME_TYPES = {
 # is fixed, and glued half of the words of such PDFs together.
 _SPACE = 0.12
 _NUMBER = re.compile(r"(?<=>)-?\d+\.\d{9,}(?=<)")
+_SENTENCE = re.compile(r"<h2>(.*[.!?。！？])</h2>")
 _NOTE_MARK = re.compile(r"\[\^\d+\](?:: )?")
 _MOMENT = re.compile(r"(?<=>)(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?::00|(:\d\d))(?=<)")
 
@@ -75,16 +76,17 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
         raise FormatError("the file is empty")
     if is_locked(data):
         raise FormatError(LOCKED)
-    shown = as_shown(data) if suffix in (".docx", ".odt", ".pptx", ".xlsx") else data
     config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)
     try:
-        found = kreuzberg.extract_bytes_sync(shown, MIME_TYPES[suffix], config=config)
+        found = kreuzberg.extract_bytes_sync(as_shown(data), MIME_TYPES[suffix], config=config)
     except BaseException as error:  # its errors have no common base that it documents; those of Rust are no `Exception`
         if isinstance(error, KeyboardInterrupt):
             raise
         why = describe(error).removeprefix("ParsingError: ")
         raise FormatError(f"not a readable {suffix} file: {why}") from error
     page = restore_signs(found.content)
+    if suffix == ".pptx":  # of a slide without a title the first paragraph, which is text if it is a sentence
+        page = _SENTENCE.sub(r"<p>\1</p>", page)
     if suffix in (".docx", ".odt", ".rtf"):
         page = _NOTE_MARK.sub("", page)
     if suffix == ".xlsx":

@@ -4,7 +4,8 @@ It drops what .docx files write as references (“&amp;”), glues words togethe
 hyphens, leaves out the text of a paragraph that a text box is anchored in, the first footnote, and the numbers and dots
 of lists that are made by a style, takes an endnote for the footnote with its number, gives moved text twice, and reads
 hidden text, sheets and slides and tables of contents. Of .odt files it leaves out what stands in a span or link behind
-another element in it (“<a>the <span>site</span></a>”), and lists in cells, and glues words together at `<text:s/>`.
+another element in it (“<a>the <span>site</span></a>”), and lists in cells, and glues words together at `<text:s/>`;
+of .rtf files it reads spaces and hyphens that don't break as “~” and “_”.
 """
 
 import html
@@ -55,6 +56,8 @@ _ODT_BLANK = re.compile(rb"<\w+:(?:s|tab|line-break)(?: [^>]*)?/>")
 _CELL = re.compile(rb"<(\w+:table-cell)[ >].*?</\1>", re.DOTALL)
 _LIST, _NEXT_PARAGRAPH = re.compile(rb"</?\w+:list(?:-\w+)?(?: [^>]*)?>"), re.compile(rb"</(\w+:p)>\s*<\1(?: [^>]*)?>")
 
+_RTF_SIGN = re.compile(rb"(?<!\\)((?:\\\\)*)\\([~_])")  # a space and a hyphen that don't break
+
 _HIDDEN_SHEET = re.compile(rb'<(?:\w+:)?sheet [^>]*\bstate="(?:hidden|veryHidden)"[^>]*/>')
 _HIDDEN_SLIDE = re.compile(rb'<p:sld [^>]*\bshow="(?:0|false)"')
 _SHAPES = re.compile(rb"<p:spTree>.*</p:spTree>", re.DOTALL)
@@ -89,7 +92,9 @@ def restore_signs(page: str) -> str:
 
 
 def as_shown(data: bytes) -> bytes:
-    """Return an office file with only the text that a reader sees; what isn't a zip archive comes back as it is."""
+    """Return an office file with only the text that a reader sees; what is none comes back as it is."""
+    if data.startswith(rb"{\rtf"):
+        return _RTF_SIGN.sub(lambda found: found[1] + (b" " if found[2] == b"~" else b"-"), data)
     made = io.BytesIO()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w") as new:

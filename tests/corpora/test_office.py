@@ -276,6 +276,21 @@ def test_hidden_sheets_and_slides_are_not_read(tmp_path: Path) -> None:
     assert slides.text.split() == ["##", "shown"]
 
 
+def test_a_sentence_of_a_slide_without_a_title_is_no_heading(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    for text in ("Dogs are free.", "Fares"):
+        deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(0, 0, 900, 900).text_frame.text = text
+    deck.save(tmp_path / "a.pptx")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.text == "Dogs are free.\n\n## Fares"
+
+
+def test_spaces_and_hyphens_of_rtf_files_that_do_not_break_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.rtf").write_text(r"{\rtf1\ansi\pard It costs 5\~euros, self\_service in C:\\~tmp.\par}")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.text == "It costs 5 euros, self-service in C:\\~tmp."
+
+
 def test_a_number_of_a_sheet_has_the_digits_that_are_shown(tmp_path: Path) -> None:
     made = openpyxl.Workbook()
     made.active.append(["Sum", "Third", "Pi, as text"])
