@@ -130,7 +130,8 @@ def _parse(content: bytes) -> Any:
     try:
         return json.loads(content.rstrip().decode("utf-8-sig"), parse_constant=lambda constant: None)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{error.msg} (line {error.lineno}, column {error.colno})") from error
+        line = f"line {error.lineno}, " if "\n" in error.doc else ""  # of JSON lines the file's line is told beside
+        raise ValueError(f"{error.msg} ({line}column {error.colno})") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start} isn't UTF-8") from error
     except RecursionError as error:

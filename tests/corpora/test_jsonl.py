@@ -31,6 +31,7 @@ def test_jsonl_is_read_plain_and_gzipped_with_any_field_names(tmp_path: Path) ->
     [
         (b'{"id": "a", "text": NaN}', "`text` is null"),
         (b'{"id": "a", "text": "K\xf6ln"}', "not JSON: byte 22 isn't UTF-8"),
+        (b'{"id": }', "not JSON: Expecting value (column 8)"),
         (b"[" * 100_000, "not JSON: nested too deeply"),
         (b'["a", "b"]', "not a JSON object"),
         (b'{"text": "b"}', "no field `id`, only text"),
