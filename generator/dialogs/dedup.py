@@ -83,7 +83,7 @@ class Deduplicator:
     """An index of the dialogs kept so far, in temporary files: memory doesn't grow with them (`docs/performance.md`).
 
     Raises:
-        ConfigError: a file of `against` can't be read.
+        ConfigError: a file of `against` can't be read, or has no text to compare with.
         RunError: there is no room for the temporary files (also from `check` and `add`).
     """
 
@@ -94,9 +94,12 @@ class Deduplicator:
         self._first_questions = Index(question_shingles, settings.threshold, banding)
         self._references = Index(question_shingles, settings.threshold, banding)
         for path in settings.against:
+            before = len(self._references)
             for where, text in _read_texts(path):
                 if len(words(text)) >= _LEAST_QUESTION_WORDS:
                     self._references.add(text, where)
+            if len(self._references) == before:
+                raise ConfigError(f"dedup.against: {path}: has no text of four words or more; give a test set, or none")
 
     def check(self, dialog: Dialog) -> Duplicate | None:
         """Return what `dialog` duplicates, or None.

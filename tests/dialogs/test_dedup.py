@@ -201,6 +201,7 @@ def test_what_is_said_everywhere_is_no_contamination(tmp_path: Path) -> None:
         ("bad.json.gz", b"[1, 2]", "gzip"),
         ("bad.parquet", b"PAR0", ""),
         ("table.tsv", b"a\tb", "use one of .json"),
+        ("empty.jsonl", b"\n", "has no text of four words"),
     ],
 )
 def test_a_test_file_that_can_not_be_read_is_named_in_one_line(
