@@ -10,7 +10,6 @@ import dspy
 
 from generator.common.atomic_files import atomic_write
 from generator.common.concurrency import Spread, one_by_one
-from generator.common.console import note
 from generator.common.language import IN_ENGLISH, Languages, load_language, use_languages
 from generator.config.parts import build_choice
 from generator.config.settings import ProgressiveSettings, Settings
@@ -70,6 +69,8 @@ class WorkerSpec:
 class Components:
     """Documents, plans, the program with its retriever, judges, and the prompts' beginning (`rules`) and version.
 
+    `notes` is what to tell the user of its documents.
+
     Args:
         spread: divides the building of an index among processes.
 
@@ -86,7 +87,7 @@ class Components:
         labels = _labels(taxonomy, spec.users) | {"lm": {settings.lm.model}}
         check_columns(settings.judge.filter, self.judges, labels, self.ranking is not None)
         self.library = open_library(settings, spec.fingerprint)
-        self.languages, self.language_note = find_languages(settings, self.library)
+        self.languages, self.notes = find_languages(settings, self.library)
         if taxonomy.underspecified:
             _check_underspecified(settings, taxonomy, self.languages)
         with use_languages(self.languages):
@@ -300,7 +301,7 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
         with lock, atomic_write(skipped) as file:
             yield from corpus.readable(corpus.read(), lambda record: print(record.model_dump_json(), file=file))
 
-    library = Library.open(
+    return Library.open(
         corpus.name,
         fingerprint,
         read,
@@ -308,20 +309,21 @@ def open_library(settings: Settings, fingerprint: str) -> Library:
         settings.retriever.passage_tokens,
         settings.retriever.overlap,
     )
-    if library.copies:
-        note(
-            f"corpus: documents with the text of another: {len(library.copies)} of {len(library)}; "
-            "such are in one split, and dialogs use one of them"
-        )
-    return library
 
 
-def find_languages(settings: Settings, library: Library) -> tuple[Languages, str]:
-    """Return the languages of documents and dialogs, and what to tell the user of them; `library` gets the first."""
+def find_languages(settings: Settings, library: Library) -> tuple[Languages, list[str]]:
+    """Return the languages of documents and dialogs, of which `library` gets the first, and what to tell the user.
+
+    The latter tells of copies among the documents, too.
+    """
     folder = settings.dialog.languages
     told = library.find_language("corpus.language", settings.corpus.language, folder)
     documents = library.language
     dialog = load_language(settings.dialog.language, folder) if settings.dialog.language else documents
     if unknown := [each.code for each in dict.fromkeys((documents, dialog)) if each.is_unknown]:
         told = f"{told or 'languages'}; no data for “{unknown[0]}”: docs/languages.md says what isn't checked"
-    return Languages(documents, dialog), told
+    notes = [told] if told else []
+    if library.copies:
+        copies = f"corpus: documents with the text of another: {len(library.copies)} of {len(library)}"
+        notes.append(f"{copies}; such are in one split, and dialogs use one of them")
+    return Languages(documents, dialog), notes

@@ -37,9 +37,9 @@ def build(cfg: "DictConfig", job: object) -> None:
     fingerprint, retriever = settings.corpus.fingerprint(), settings.retriever
     with settings.executor.open() as executor:
         library = open_library(settings, fingerprint)
-        _, told = find_languages(settings, library)
-        if told:
-            note(told)
+        _, notes = find_languages(settings, library)
+        for text in notes:
+            note(text)
         retriever.build(library, executor.spread)
         retriever.open(library, library.validation(settings.validation, retriever.k))
     print(

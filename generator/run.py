@@ -87,8 +87,6 @@ def generate_run(settings: Settings, configuration: str, job: Job) -> float:
     dspy.disable_logging()  # what it would log of a reply stands with the reply's drop
     with settings.executor.open() as executor:
         run = Run(settings, configuration, job.command, executor)
-        if run.components.language_note:
-            note(run.components.language_note)
         if settings.marks is not None:
             run.apply_marks_file(settings.marks)
         with use_languages(run.components.languages):
@@ -149,6 +147,8 @@ class Run(Session[Summary]):
         check_users(settings, users)
         self.spec = WorkerSpec(settings, fingerprint, taxonomy, window, first_questions, users)
         self.components = Components(self.spec, executor.spread)
+        for told in self.components.notes:
+            note(told)
         languages = self.components.languages
         with use_languages(languages):
             self.dedup = Deduplicator(settings.dedup)

@@ -26,6 +26,17 @@ def test_without_reasoning_four_candidates_are_drawn(tmp_path: Path) -> None:
     assert [components(tmp_path, *each).candidates for each in chosen] == [1, 4, 2]
 
 
+def test_documents_with_the_same_text_are_told_by_a_run_and_not_by_its_workers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "files").mkdir()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (tmp_path / "files" / name).write_text("Dogs are free." if name == "a.txt" else "Trams run daily.")
+    made = components(tmp_path, "corpus=folder", f"corpus.path={tmp_path}/files", "corpus.language=en")
+    assert [note.split(":")[:2] for note in made.notes] == [["corpus", " documents with the text of another"]]
+    assert capsys.readouterr().err == ""
+
+
 def test_a_retriever_that_is_not_returned_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bm25Settings, "open", lambda *_: None)
     with pytest.raises(ConfigError, match="returned no retriever"):
