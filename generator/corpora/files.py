@@ -151,10 +151,13 @@ def _as_corpus_error(path: str, given: str, wanted: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         looked = "" if is_url(path) or Path(path).expanduser().is_absolute() else f" (looked in {Path.cwd()})"
-        why = f" ({describe(error.__cause__)})" if isinstance(error.__cause__, Exception) else looked
-        # To fsspec, whatever a web server answers means that the file isn't there.
-        what = "doesn't exist" if getattr(error.__cause__, "status", 404) == 404 else "can't be read"
-        raise CorpusError(f"{given}: {what}{why}; give {wanted}") from error
+        cause = error.__cause__
+        why = f" ({describe(cause)})" if isinstance(cause, Exception) else looked
+        # To fsspec a file isn't there whatever a web server answers, and where there is no server.
+        answered = hasattr(cause, "response") or isinstance(cause, FileNotFoundError)  # by a store that lacks it
+        if getattr(cause, "status", 404) != 404 or (isinstance(cause, OSError) and not answered):
+            raise CorpusError(f"{given}: can't be read{why}; check the address and the connection") from error
+        raise CorpusError(f"{given}: doesn't exist{why}; give {wanted}") from error
     except ImportError as error:
         raise CorpusError(f"{given}: this protocol needs another package: {describe(error)}") from error
     except Exception as error:  # of any plugin of fsspec
@@ -222,6 +225,7 @@ def _below(root: File, archives: bool) -> Iterator[File]:
         names = _walk(Path(root.path), "", ())
     else:
         start = root.path.rstrip("/")
+        root.system.ls(root.path, detail=False)  # which fails where `find` would find nothing
         found = ((path.removeprefix(start).strip("/"), path, "") for path in root.system.find(root.path))
         names = (entry for entry in found if not _hidden(entry[0].split("/")))
     for name, path, fault in names:

@@ -147,7 +147,8 @@ def test_a_zip_archive_behind_an_address_is_fetched_and_read(name: str, tmp_path
     [
         ("nonsense://docs", "Protocol not known: nonsense"),
         ("memory://nowhere", "doesn't exist"),
-        ("http://127.0.0.1:9/a.jsonl", "doesn't exist (Connect call failed"),
+        ("http://127.0.0.1:9/a.jsonl", "can't be read (Connect call failed"),
+        ("http://127.0.0.1:9/docs/", "Connect call failed"),
         ("file:///dev/zero", "isn't a folder"),
     ],
 )
