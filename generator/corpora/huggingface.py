@@ -111,6 +111,8 @@ class HuggingFaceCorpus(FieldCorpus):
             self._check_columns(wanted, list(inside), inside)
             return chain(first, lines)
         names = rows.column_names or list(next(iter(rows), {}))
+        if not names:
+            return iter(())
         columns = self._check_columns(wanted, names, rows.features or {})
         rows = rows.select_columns(list(dict.fromkeys(columns)))  # images and sound aren't decoded
         is_list = rows.features is None and any(map(is_json, self.files()))

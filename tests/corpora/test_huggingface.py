@@ -120,6 +120,11 @@ def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are(tmp_pa
     assert told.startswith(f"corpus.path={tmp_path}/rows.jsonl: no column body, only id, text, title, link, n")
 
 
+def test_a_table_of_its_first_line_alone_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n")
+    assert read("huggingface", path=str(tmp_path / "a.csv")) == []
+
+
 def test_what_is_no_data_set_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing else")
     (tmp_path / "bad.docx").touch()
