@@ -71,8 +71,3 @@ def test_what_is_wrong_in_a_file_is_one_line(text: str, said: str, tmp_path: Pat
     with pytest.raises(TaxonomyError) as failure:
         read_criteria(own(tmp_path, text))
     assert said in str(failure.value) and "\n" not in str(failure.value)
-
-
-def test_unknown_criteria_name_those_that_there_are() -> None:
-    with pytest.raises(TaxonomyError, match="choose from lee2024, mtrag"):
-        read_criteria("nope")
