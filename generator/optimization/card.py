@@ -12,11 +12,13 @@ from generator.output.markdown import table
 from generator.schema import Record
 
 RESAMPLES = 9999
+# Of fewer documents, all are better by chance alone more often than a 95% interval may err.
+LEAST_DOCUMENTS = 6
 Figures = NDArray[np.float64]
 
 
 class Score(Record):
-    """A score with its 95% interval, by bootstrap over documents; examples of one document have none."""
+    """A score with its 95% interval, by bootstrap over documents; examples of fewer than six have none."""
 
     value: float
     low: float | None
@@ -38,7 +40,7 @@ class Comparison(Record):
         """Say whether the whole interval of the difference is above 0, or below."""
         low, high = self.difference.low, self.difference.high
         if low is None or high is None:
-            return "all are of one document, so no interval tells whether it is better"
+            return f"they are of fewer than {LEAST_DOCUMENTS} documents, so no interval tells whether it is better"
         which = "better" if low > 0 else "worse" if high < 0 else "not better"
         return f"{which} by more than its interval"
 
@@ -168,7 +170,7 @@ def compare(
 
 def _score(values: Figures, groups: int) -> Score:
     low = high = None
-    if groups > 1:
+    if groups >= LEAST_DOCUMENTS:
         low, high = (round(float(end), 4) for end in np.quantile(values[1:], [0.025, 0.975]))
     return Score(value=round(float(values[0]), 4), low=low, high=high)
 
