@@ -40,7 +40,7 @@ class Comparison(Record):
         """Say whether the whole interval of the difference is above 0, or below."""
         low, high = self.difference.low, self.difference.high
         if low is None or high is None:
-            return f"they are of fewer than {LEAST_DOCUMENTS} documents, so no interval tells whether it is better"
+            return f"no interval of fewer than {LEAST_DOCUMENTS} held-out documents tells whether it is better"
         which = "better" if low > 0 else "worse" if high < 0 else "not better"
         return f"{which} by more than its interval"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.common.linking import link
 from generator.config.conf_files import choices
 from generator.corpora.human import HUMAN
@@ -172,9 +172,9 @@ def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: 
                 return split
     (source, label), lacking = missing.most_common(1)[0]
     raise ConfigError(
-        f"{' + '.join(sizes)} = {sum(sizes.values())}: {lacking} examples {f'labelled {label} ' if label else ''}of "
-        f"{source} are missing: data has {len(examples)} examples, whose dialogs begin with {len(groups)} documents, "
-        "each of which is in one part; lower these settings, or add data"
+        f"{' + '.join(sizes)} = {sum(sizes.values())}: {source} lacks {count_noun(lacking, 'example')}"
+        f"{f' labelled {label}' if label else ''}: data has {count_noun(len(examples), 'example')}, whose dialogs begin "
+        f"with {count_noun(len(groups), 'document')}, each of which is in one part; lower these settings, or add data"
     )
 
 
