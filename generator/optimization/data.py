@@ -173,8 +173,8 @@ def split_examples(examples: Sequence[Example], sizes: Mapping[str, int], seed: 
     (source, label), lacking = missing.most_common(1)[0]
     raise ConfigError(
         f"{' + '.join(sizes)} = {sum(sizes.values())}: {source} lacks {count_noun(lacking, 'example')}"
-        f"{f' labelled {label}' if label else ''}: data has {count_noun(len(examples), 'example')}, whose dialogs begin "
-        f"with {count_noun(len(groups), 'document')}, each of which is in one part; lower these settings, or add data"
+        f"{f' labelled {label}' if label else ''}: data has {count_noun(len(examples), 'example')}, whose dialogs "
+        f"begin with {count_noun(len(groups), 'document')}, each in one part; lower these settings, or add data"
     )
 
 
