@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from generator.common.atomic_files import lock_folder, make_folder, write_text
-from generator.common.console import note
+from generator.common.console import count_noun, note
 from generator.errors import ConfigError, RunError, describe
 from generator.execution.run_folder import empty_folder
 from generator.training.data import Finetuning, Pair, has_training, identify_training
@@ -89,7 +89,8 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
         }
         write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")
         shutil.rmtree(folder / "checkpoints")
-        print(f"{len(training)} pairs, loss on {len(validation)} validation pairs {trainer.state.best_metric:.4f}")
+        held = count_noun(len(validation), "validation pair")
+        print(f"{count_noun(len(training), 'pair')}, loss on {held} {trainer.state.best_metric:.4f}")
         print(f"run folder: {folder}", flush=True)
 
 
