@@ -147,17 +147,30 @@ def _pages_with_tables(data: bytes) -> dict[int, str]:
 
 
 def _parts(page: Any) -> Iterator[str]:
-    """Yield the text above the first table, its rows, the text between it and the second one, and so on."""
-    top, tables = 0.0, page.find_tables()
-    for table in sorted(tables, key=lambda table: table.bbox[1]):
+    """Yield the text above the first table, its rows, the text beside it, that between it and the second, and so on."""
+    tables = sorted(page.find_tables(), key=lambda table: table.bbox[1])
+    boxes = [table.bbox for table in tables]
+
+    def is_text(part: dict[str, Any]) -> bool:
+        x, y = (part["x0"] + part["x1"]) / 2, (part["top"] + part["bottom"]) / 2
+        return not any(left <= x <= right and top <= y <= bottom for left, top, right, bottom in boxes)
+
+    text = page.filter(is_text)
+
+    def between(top: float, bottom: float) -> str:
+        lines = text.filter(lambda part: top <= (part["top"] + part["bottom"]) / 2 < bottom)
+        return str(lines.extract_text(x_tolerance_ratio=_SPACE))
+
+    reached = 0.0
+    for table in tables:
         _, start, _, end = table.bbox
-        if start > top:
-            yield page.crop((0, top, page.width, start), strict=False).extract_text(x_tolerance_ratio=_SPACE)
+        yield between(reached, start)
         rows = [[_cell(cell or "") for cell in row] for row in table.extract(x_tolerance_ratio=_SPACE)]
         yield "\n".join(_markdown_rows(rows))
-        top = max(top, end)
-    if tables and top < page.height:
-        yield page.crop((0, top, page.width, page.height), strict=False).extract_text(x_tolerance_ratio=_SPACE)
+        yield between(max(reached, start), end)
+        reached = max(reached, end)
+    if tables:
+        yield between(reached, page.height)
 
 
 def _markdown_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:

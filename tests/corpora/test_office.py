@@ -437,6 +437,32 @@ def test_a_pdf_is_read_column_by_column(reader: str, tmp_path: Path) -> None:
     assert document.text.split("\n") == [columns[0]] * 3 + [columns[1]] * 3
 
 
+def test_text_beside_a_table_of_a_pdf_is_read(tmp_path: Path) -> None:
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    canvas.grid([72, 150, 230], [660, 680, 700])
+    canvas.grid([72 + 250, 150 + 250, 230 + 250], [600, 620, 640])
+    for number, row in enumerate([("Line", "Fare"), ("Red", "7")]):
+        for column, cell in enumerate(row):
+            canvas.drawString(75 + 78 * column, 685 - 20 * number, cell)
+            canvas.drawString(325 + 78 * column, 625 - 20 * number, cell)
+    texts = [
+        (72, 740, "Above."),
+        (300, 696, "Dogs are"),
+        (300, 681, "free."),
+        (72, 615, "Cats pay."),
+        (72, 560, "End."),
+    ]
+    for left, bottom, text in texts:
+        canvas.drawString(left, bottom, text)
+    canvas.save()
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    rows = ["| Line | Fare |", "| --- | --- |", "| Red | 7 |"]
+    told = ["Above.", *rows, "Dogs are", "free.", *rows, "Cats pay.", "End."]
+    assert [line for line in document.text.splitlines() if line] == told
+
+
 def test_a_table_over_several_pages_of_a_pdf_keeps_its_heads(tmp_path: Path) -> None:
     from reportlab.lib import colors
     from reportlab.platypus import SimpleDocTemplate, Table
