@@ -132,14 +132,20 @@ def _takes_up_question(question: str, content: frozenset[str], last: Turn, known
     It names what was asked for, or what the answer had wrong (“children, not adults”), or only the thing that was
     meant, one of the dialog (“No, I meant the ferry”).
     """
-    rejects = dialog_language().pattern("rejects")
+    language = dialog_language()
+    rejects, corrects = language.pattern("rejects"), language.pattern("corrects_question")
     rejected = content_of(" ".join(rejects.findall(question))) if rejects else frozenset[str]()
-    named = content & content_of(last.query) or rejected & content_of(last.answer)
-    corrects = dialog_language().pattern("corrects_question")
+    if not content:  # “That's not what I asked.”, and not “I didn't know that.”
+        return (
+            asks(question)
+            or corrects is None
+            or bool(corrects.search(question) or language.matches("rejects", question))
+        )
     parts = [question[start:end] for start, end in sentences(question)]
     # “No, I meant the ferry. When does it leave?”
     correction = next((part for part in parts if corrects and corrects.search(part)), question)
-    return bool(named) or not content or (not asks(correction) and not content_of(correction).isdisjoint(known))
+    named = content & content_of(last.query) or rejected & content_of(last.answer)
+    return bool(named) or (not asks(correction) and not content_of(correction).isdisjoint(known))
 
 
 def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str | None:

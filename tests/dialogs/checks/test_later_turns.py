@@ -37,6 +37,7 @@ def fault(question: str, question_type: str, history: tuple[Turn, ...] = HISTORY
         "No, I meant the lamp on my router. What does red mean?",
         "No, I meant the lamp on my router.",
         "Tell me about the supplement for widows",  # an order, which names another matter
+        "I didn't know about this.",
     ],
 )
 def test_a_correction_takes_up_the_question_before(question: str) -> None:
