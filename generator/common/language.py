@@ -44,6 +44,7 @@ WordList = Literal[
     "preposition",
     "clause",  # a clause that depends on another begins with one
     "weekday",  # another one makes an answer wrong
+    "joining",  # parts what a sentence says of several things
     "sweeping",  # makes of some all, of sometimes always
     "affirms",  # begins an answer that says “yes”
     "denies",  # begins one that says “no”

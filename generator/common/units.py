@@ -78,6 +78,13 @@ def _unit_places() -> dict[str, int]:
     return {word.casefold(): place for place, group in enumerate(dialog_language().same) for word in group}
 
 
+def kind_of_unit(word: str) -> str | None:
+    """Return what a unit measures, the same for minutes and hours; None for other words."""
+    place = _unit_places().get(word.casefold())
+    kind = _scales().get(place)
+    return f"measures {kind[0]}" if kind else None if place is None else f"same {place}"
+
+
 @cached_by_language(8192)
 def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
     """Return the numbers of a text, the place of each one's unit in `same`, or None, and both as they are spelt."""

@@ -16,6 +16,7 @@ from generator.common.alignment import find_swaps
 from generator.common.denials import find_flips
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.misattribution import find_misattributed
 from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_digits, write_plainly
 from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.opposites import contradicts_reply, find_opposites
@@ -285,7 +286,9 @@ class GroundingJudge(ComputingJudge):
         flips = [*find_flips(claim, texts), *find_opposites(claim, texts)] if supported else []
         if supported and said and contradicts_reply(answer, said[-1], texts):
             flips.append(words(answer)[0])
-        if any(swap.number and swap.known for swap in swaps):  # the passages have the number of something else
+        # What the passages have of something else.
+        elsewhere = find_misattributed(claim, said[-1] if said else "", texts) if score >= weights.incorrect else []
+        if elsewhere or any(swap.number and swap.known for swap in swaps):
             score = min(score, WRONG_NUMBER)
         elif flips or any(swap.known for swap in swaps):
             score = min(score, (weights.incorrect + weights.correct) / 2)
@@ -295,6 +298,7 @@ class GroundingJudge(ComputingJudge):
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         swept = _find_sweeping(claim, [*texts, *said]) if label == "correct" else []
+        others = (*others, *elsewhere)
         changed = [*flips, *(f"{swap.text} for {swap.source}" for swap in swaps if swap.known)]
         named = [*changed, *missing.numbers, *others, *missing.names, *missing.words, *swept]
         small = label == "correct" and (swept or _changes_one_term(claim, missing, texts, said))

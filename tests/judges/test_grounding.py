@@ -216,6 +216,13 @@ def test_a_number_with_a_unit_supports_it_with_no_other_unit() -> None:
     assert "75%" in verdict("75% of the visitors take one.", passage=museum).explanation
 
 
+def test_a_number_of_something_else_supports_nothing() -> None:
+    hire = make_passage("h", "A day costs 14 euros for a city bike and 22 euros for a cargo bike.")
+    found = verdict("14 euros for a cargo bike.", "How much is a cargo bike?", hire)
+    assert (found.label, found.explanation) == ("incorrect", "words without support: 14 euros")
+    assert verdict("14 euros for a city bike.", "How much is a city bike?", hire).label == "correct"
+
+
 @pytest.mark.parametrize(
     ("answer", "label", "why"),
     [

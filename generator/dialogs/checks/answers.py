@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 
 from generator.common.denials import find_flips
 from generator.common.language import PatternName, dialog_language
+from generator.common.misattribution import find_misattributed
 from generator.common.numerals import digits_of
 from generator.common.opposites import contradicts_reply, find_opposites
 from generator.common.passages import sentences, told_in
@@ -100,6 +101,8 @@ def find_answer_fault(
         return f"says the contrary of what is told: {contrary}"
     if condition := _find_other_condition(told, question, passages):
         return f"gives under another condition what is told: “{condition}”"
+    if wrong := find_misattributed(told, question, [p.titled for p in passages]):
+        return f"has the number of something else: “{wrong[0]}”"
     least = 1 if any(map(str.isdigit, told)) else LEAST_SAID
     if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)], least):
         return OFF_SUBJECT

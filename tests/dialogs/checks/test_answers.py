@@ -412,6 +412,13 @@ def test_an_answer_does_not_say_the_contrary_of_what_is_told(answer: str, contra
     assert found == (f"says the contrary of what is told: “{contrary}”" if contrary else "")
 
 
+def test_a_number_is_not_that_of_something_else() -> None:
+    hire = piece("hire", "A day costs 14 euros for a city bike and 22 euros for a cargo bike.")
+    question = "How much is a cargo bike for a day?"
+    assert find_answer_fault("14 euros a day.", question, (), [hire]) == "has the number of something else: “14 euros”"
+    assert find_answer_fault("22 euros a day.", question, (), [hire]) is None
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "condition"),
     [

@@ -1,0 +1,185 @@
+"""Find where a text gives a number of its sources to another thing: “110 minutes in turbo mode” for “110 minutes in
+quiet mode and 70 minutes in turbo mode”.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from generator.common.language import cached_by_language, dialog_language
+from generator.common.numbers import drop_item_numbers
+from generator.common.support import ends_sentence, parse_text, read_tokens, term_keys
+from generator.common.units import kind_of_unit
+
+_MARKS = frozenset(",;:、，،；：")
+_TIME = "time"
+_YEAR = re.compile(r"1\d{3}|20\d\d")  # without a unit it counts nothing
+# Words of an answer's part that are another sentence's and not those of the number's own, at least.
+_COPIED = 2
+_Token = tuple[str, str, int, bool]  # as `read_tokens` returns it
+
+
+class _Value(NamedTuple):
+    """A number, how it is spelt with its unit, and what that measures, or None."""
+
+    key: str
+    spelt: str
+    kind: str | None
+
+
+class _Part(NamedTuple):
+    """What a sentence says of a number, or of several that no comma or “and” with words behind it parts.
+
+    Attributes:
+        before, behind: the content words on both sides.
+        sentence, place: which part of which sentence it is.
+    """
+
+    values: tuple[_Value, ...]
+    before: frozenset[str]
+    behind: frozenset[str]
+    sentence: int
+    place: int
+
+    @property
+    def words(self) -> frozenset[str]:
+        return self.before | self.behind
+
+    @property
+    def amounts(self) -> frozenset[tuple[str, str | None]]:
+        return frozenset((value.key, value.kind) for value in self.values)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return frozenset(value.key for value in self.values)
+
+
+def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list[str]:
+    """Return the numbers of a text that its sources have of something else than it says, or than was asked.
+
+    Wherever they have the number with words of the text or question, they have another of its kind (minutes and hours,
+    pounds) with words that the text has and the number's own place lacks.
+    """
+    parts = _read(text)
+    told = [_read(source) for source in sources] if parts else []
+    # Who says what isn't meant asks for none of its words.
+    asked = frozenset[str]() if dialog_language().matches("negation", question) else term_keys(question)
+    found = list[str]()
+    for said in parts:
+        for value in said.values:
+            places = [(own, each) for each in told for own in each if value.key in own.keys]
+            near = [(own, each) for own, each in places if not own.words.isdisjoint(said.words | asked)] or places
+            if near and all(
+                any(_is_of(other, said, own, parts, asked) for other in each if _is_rival(other, value, said, own))
+                for own, each in near
+            ):
+                found.append(value.spelt)
+    return found
+
+
+def _is_rival(other: _Part, value: _Value, said: _Part, own: _Part) -> bool:
+    """Return True if a part of a source has a number of the same kind, and none that the text has beside this one."""
+    kind = next(each.kind for each in own.values if each.key == value.key)
+    alike = kind is not None and value.kind in (kind, None) and any(each.kind == kind for each in other.values)
+    return alike and value.key not in other.keys and said.keys.isdisjoint(other.keys - own.keys)
+
+
+def _is_of(other: _Part, said: _Part, own: _Part, parts: Sequence[_Part], asked: frozenset[str]) -> bool:
+    """Return True if a text says of a part of its sources what these say of their own part."""
+    mine, theirs = own.words - other.words, other.words - own.words
+    if theirs & said.words and not mine & said.words:  # “The day ticket is 2.90, a single 7.20”
+        rest = (each for each in parts if other.amounts & each.amounts)
+        if any(mine & each.words and not theirs & each.words for each in rest):
+            return True
+    if own.sentence != other.sentence:
+        return len(theirs & said.words) >= _COPIED and said.words <= other.words and not mine & (said.words | asked)
+    first, second = sorted((own, other), key=lambda part: part.place)
+    # “… runs 110 minutes in quiet mode and 70 in turbo mode”: what stands before the first is said of both.
+    if second.before <= first.words and own.behind - other.words and other.behind - own.words:
+        mine, theirs = own.behind - other.words, other.behind - own.words
+    if not mine or not theirs or not theirs <= said.words | asked:
+        return False
+    whole = frozenset[str]().union(*(each.words for each in parts))
+    if theirs & said.words:
+        # Who is asked of both speaks of both.
+        return not mine <= said.words | asked or (theirs <= asked and not mine <= said.words and bool(mine & whole))
+    # The question alone tells what is meant, if the answer has no words of its own.
+    return theirs.isdisjoint(whole) and not mine <= asked | whole and said.words <= asked | own.words | other.words
+
+
+@cached_by_language(4096)
+def _read(text: str) -> tuple[_Part, ...]:
+    """Return the parts of a text's sentences that have numbers."""
+    tokens = (sentence for line in _list_lines(drop_item_numbers(text)) for sentence in _list_sentences(line))
+    return tuple(part for number, sentence in enumerate(tokens) for part in _list_parts(sentence, number))
+
+
+def _list_lines(text: str) -> list[str]:
+    """Return the lines of a text; one that starts with a small letter or a digit continues the one before."""
+    lines = list[str]()
+    for line in text.split("\n"):
+        if lines and (line[:1].islower() or line[:1].isdigit()):
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+    return lines
+
+
+def _list_sentences(line: str) -> Iterator[Sequence[_Token]]:
+    """Yield the words and marks of each sentence; “first” and “one” are words."""
+    idle, ordinals = dialog_language().idle, {start for start, *_, ordinal in parse_text(line)[3] if ordinal}
+    sentence, before = list[_Token](), ""
+    for spelt, key, start, is_number in read_tokens(line)[1]:
+        if not key and spelt not in _MARKS and ends_sentence(spelt, before):
+            yield sentence
+            sentence = []
+        else:
+            sentence.append((spelt, key, start, is_number and start not in ordinals and spelt.casefold() not in idle))
+        before = spelt
+    yield sentence
+
+
+def _list_parts(sentence: Sequence[_Token], number: int) -> Iterator[_Part]:
+    """Yield the parts of a sentence; what stands between two commas without a number belongs to none."""
+    joins, idle = dialog_language().listed("joining"), dialog_language().idle
+    values, before, behind = list[_Value](), set[str](), set[str]()
+    aside: set[str] | None = None  # the words behind a comma, until the next number
+    past, kind = 0, None
+    for at, (spelt, key, _, is_number) in enumerate(sentence):
+        if at < past:
+            continue
+        if is_number:
+            if aside is not None and (behind or aside):
+                yield _Part(tuple(values), frozenset(before), frozenset(behind), number, at)
+                values, before, behind = [], aside, set()
+            kind, start, past = _read_unit(sentence, at, kind)
+            values.append(_Value(key, " ".join(word for word, *_ in sentence[start:past]), kind))
+            aside = None
+        elif spelt in _MARKS or spelt.casefold() in joins:
+            aside = set() if values else None
+        elif key and spelt.casefold() not in idle:
+            (before if not values else behind if aside is None else aside).add(key)
+    if values:
+        yield _Part(tuple(values), frozenset(before), frozenset(behind), number, len(sentence))
+
+
+def _read_unit(sentence: Sequence[_Token], at: int, last: str | None) -> tuple[str | None, int, int]:
+    """Return what the unit of a number measures, and where both begin and end; “ten” behind “two days” has the same.
+
+    It is a sign before the number, one of the next two words, or else any word behind it, by its stem.
+    """
+    key, passed = sentence[at][1], dialog_language().idle | dialog_language().listed("joining")
+    if at and not sentence[at - 1][1] and (kind := kind_of_unit(sentence[at - 1][0])):
+        return kind, at - 1, at + 1
+    behind = list[_Token]()
+    for word, stem, start, is_number in sentence[at + 1 : at + 3]:
+        if is_number or word.casefold() in passed or not (stem or kind_of_unit(word)):
+            break
+        behind.append((word, stem, start, is_number))
+        if kind := kind_of_unit(word):
+            return _TIME if ":" in key else kind, at, at + 1 + len(behind)
+    if ":" in key:
+        return _TIME, at, at + 1
+    if _YEAR.fullmatch(key):
+        return None, at, at + 1
+    return (behind[0][1], at, at + 2) if behind else (last, at, at + 1)

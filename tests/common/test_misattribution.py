@@ -1,0 +1,59 @@
+"""Numbers that a text gives to another thing than its sources do."""
+
+import pytest
+
+from generator.common.misattribution import find_misattributed
+from tests.support.languages import speaking
+
+HIRE = (
+    "A day costs 14 euros for a city bike and 22 euros for a cargo bike. Members get the first half-day free. "
+    "The battery lasts 60 kilometres on level ground, 35 kilometres in the hills. The workshop opens from 8 am to 4 pm "
+    "and on Saturday from 9 am to 1 pm. Repairs take three days, those of motors within ten. Return a bike by 8 pm. "
+    "Guests leave their bags at the desk at least 40 minutes before a tour. "
+    "Tubes are sent by post for 6 euros for up to three; each further one costs 2 euros."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "found"),
+    [
+        ("14 euros for a cargo bike.", "What does it cost?", ["14 euros"]),
+        ("22 euros for a cargo bike.", "What does it cost?", []),
+        ("It is 22 euros a day.", "How much is a city bike?", ["22 euros"]),
+        ("It is 14 euros a day.", "How much is a city bike?", []),
+        ("It is 22 euros a day.", "No, not a city bike. How much is a cargo bike?", []),
+        ("City bikes are 14 euros, cargo bikes 22.", "How much is a cargo bike?", []),
+        ("City bikes are 22 euros, cargo bikes 14.", "How much is a cargo bike?", ["22 euros", "14"]),
+        ("60 kilometres in the hills.", "How far does it go?", ["60 kilometres"]),
+        ("35 kilometres uphill.", "How far does it go on level ground?", []),  # “uphill” may be another word for it
+        ("From 8 am to 4 pm on Saturday.", "When does it open?", ["8:00", "4:00 pm"]),
+        ("From 8 am to 4 pm.", "When does the workshop open?", []),
+        ("Repairs of motors take three days.", "", []),  # it says of repairs what is told of them
+        ("Leave bags at the desk at least ten days before a tour.", "", ["ten days"]),  # of another sentence
+        ("Up to three tubes cost 6 euros.", "What do tubes sent by post cost?", []),
+        ("The tour takes 90 minutes.", "How long is it?", []),  # that is nobody's
+        ("Bikes cost nothing.", "How much is a cargo bike?", []),
+    ],
+)
+def test_a_number_of_another_thing_is_found(text: str, question: str, found: list[str]) -> None:
+    assert find_misattributed(text, question, [HIRE]) == found
+
+
+def test_the_number_may_be_that_of_both_things() -> None:
+    assert find_misattributed("14 euros for a cargo bike.", "", [HIRE])
+    assert not find_misattributed("14 euros for a cargo bike.", "", [HIRE, "In winter a cargo bike costs 14 euros."])
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "text"),
+    [
+        ("de", "Ein Rad kostet 14 Euro und ein Anhänger 9 Euro.", "Ein Anhänger kostet 14 Euro."),
+        ("fr", "Le vélo coûte 14 euros et la remorque 9 euros.", "La remorque coûte 14 euros."),
+        ("es", "La bicicleta cuesta 14 euros y el remolque 9 euros.", "El remolque cuesta 14 euros."),
+        ("it", "La bicicletta costa 14 euro, il rimorchio 9 euro.", "Il rimorchio costa 14 euro."),
+    ],
+)
+def test_other_languages(code: str, told: str, text: str) -> None:
+    with speaking(code):
+        assert find_misattributed(text, "", [told])
+        assert not find_misattributed(told, "", [told])
