@@ -8,8 +8,8 @@ from generator.common.support import ends_sentence, read_tokens
 
 _DENIED = "not"
 # The groups of the pattern `limit`, and what each contradicts.
-_BEHIND = "_behind"
-_CONTRARY = {"least": "most", "most": "least", "before": "after", "after": "before"}
+_BEHIND, _BEFORE = "_behind", "before"
+_CONTRARY = {"least": "most", "most": "least", _BEFORE: "after", "after": _BEFORE}
 
 
 class _Term(NamedTuple):
@@ -61,7 +61,8 @@ def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[s
 
 def _find_denials(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
     alike = _list_alike(clause, told)
-    for place, term in enumerate(clause.terms):
+    # “Wait an hour before you swim” doesn't say that you swim.
+    for place, term in ((place, term) for place, term in enumerate(clause.terms) if _BEFORE not in term.marks):
         if term.denied and any(each.denied for each in clause.terms[:place]):
             continue  # “That doesn't mean that dogs aren't allowed.”
         beside = {clause.terms[at].key for at in (place - 1, place + 1) if 0 <= at < len(clause.terms)}
@@ -84,14 +85,19 @@ def _denials(key: str, beside: set[str], sentence: Sequence[_Term]) -> set[bool]
 
 
 def _find_limits(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
-    alike = _list_alike(clause, told)
+    alike, keys = _list_alike(clause, told), {term.key for term in clause.terms}
+    near = [each for each in told if len({term.key for term in each.terms} & keys) > 1]
     for term in clause.terms:
-        # “Nobody under 18” is “from 18 on”.
-        like = [s.terms for s, shared in alike if term.key in shared and s.denies == clause.denies]
-        said = {mark for terms in like for each in terms if each.key == term.key for mark in each.marks}
+        said, agreed = _limits(term.key, clause, [each for each, _ in alike]), _limits(term.key, clause, near)
         for mark, spelt in term.marks.items():
-            if _CONTRARY.get(mark) in said and mark not in said:
+            if _CONTRARY.get(mark) in said and mark not in agreed:
                 yield f"{spelt} {term.spelt}"
+
+
+def _limits(key: str, clause: _Part, told: Sequence[_Part]) -> set[str]:
+    """Return the limits that sentences have of a word; where only one denies, “nobody under 18” is “from 18 on”."""
+    like = (each.terms for each in told if each.denies == clause.denies)
+    return {mark for terms in like for term in terms if term.key == key for mark in term.marks}
 
 
 @cached_by_language(4096)
@@ -113,7 +119,7 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
             if mark.endswith(_BEHIND):  # “12 months or more”
                 more = {mark.removesuffix(_BEHIND): spelt}
                 terms[-2:] = (term._replace(marks={**term.marks, **more}) for term in terms[-2:])
-            else:
+            elif mark != _DENIED or word.casefold() not in language.listed("clause"):  # “Not while …” denies no more
                 said = {**said, mark: spelt}
         if key and word.casefold() not in language.idle:
             if start not in inside:

@@ -12,14 +12,22 @@ from generator.common.support import ends_sentence, read_terms, read_tokens, ste
 _REPLIES: tuple[tuple[WordList, WordList], ...] = (("affirms", "denies"), ("denies", "affirms"))
 # The share of the content words of two questions from which they ask the same.
 _SAME_QUESTION = 0.75
+_NEAR = 4  # words from a “not” to the word that it denies, at most: “not going to be included”
 
 
 class _Sentence(NamedTuple):
-    """A sentence, its words' stems in their order, how they are spelt, and which of them tell something."""
+    """A sentence, its words' stems in their order, how they are spelt, and which of them tell something.
+
+    Attributes:
+        denied: which of them stand right behind a “not”.
+        things: the stems that tell something and are neither numbers nor their units.
+    """
 
     stems: tuple[str, ...]
     spelt: tuple[str, ...]
+    denied: tuple[bool, ...]
     content: frozenset[str]
+    things: frozenset[str]
     text: str
 
     @property
@@ -30,8 +38,9 @@ class _Sentence(NamedTuple):
 def find_opposites(text: str, sources: Sequence[str]) -> list[str]:
     """Return the words of a text in whose place its sources have the opposite (the list `opposites` of the language).
 
-    A sentence is compared with those that have half of its other content words, two at least. One of these that has the
-    word, or denies where it doesn't, may say the same; and so may “B is slower than A” of “A is faster than B”.
+    A sentence is compared with those that have half of its other content words, two at least, not only numbers. One of
+    these that has the word, or denies where it doesn't, may say the same; and so may “B is slower than A” of “A is
+    faster than B”. Limits (“at least”) are left to `denials`.
     """
     opposites = _opposites()
     words = stem_words([word.casefold() for word, *_ in read_tokens(text)[1]])
@@ -49,12 +58,24 @@ def _find(said: _Sentence, told: list[_Sentence], opposites: Mapping[str, frozen
         if not others or not others.isdisjoint(said.stems):
             continue
         about = said.content - {stem}
-        alike = [each for each in told if len(about & each.content) > 1 and 2 * len(about & each.content) >= len(about)]
+        alike = [each for each in told if _is_alike(about, said.things & each.things, each)]
         same = {stem}.union(*(opposites[other] for other in others)).difference({*said.stems} - {stem})
         if any(not same.isdisjoint(each.stems) or each.denies != said.denies for each in alike):
             continue
-        if any(not others.isdisjoint(each.stems) and not _is_turned(said, place, each, others) for each in alike):
+        if any(_contradicts(each, said, place, others) and not _is_turned(said, place, each, others) for each in alike):
             yield said.spelt[place]
+
+
+def _is_alike(about: frozenset[str], things: frozenset[str], told: _Sentence) -> bool:
+    shared = len(about & told.content)
+    return shared > 1 and 2 * shared >= len(about) and not things.isdisjoint(about)
+
+
+def _contradicts(told: _Sentence, said: _Sentence, place: int, others: frozenset[str]) -> bool:
+    """Return True if a sentence has an opposite of a word, both denied or neither: “not easy” is “difficult”."""
+    return any(
+        stem in others and denied == said.denied[place] for stem, denied in zip(told.stems, told.denied, strict=True)
+    )
 
 
 def _is_turned(said: _Sentence, place: int, told: _Sentence, others: frozenset[str]) -> bool:
@@ -99,16 +120,30 @@ def _opposites() -> Mapping[str, frozenset[str]]:
 @cached_by_language(4096)
 def _read(text: str) -> tuple[_Sentence, ...]:
     language, (text, tokens) = dialog_language(), read_tokens(text)
-    found, words = list[_Sentence](), list[tuple[str, int]]()
-    for spelt, key, start, _ in [*tokens, (".", "", len(text), False)]:
+    limit, negation = language.pattern("limit", text), language.pattern("negation", text)
+    limits = {at for each in (limit.finditer(text) if limit else ()) for at in range(*each.span())}
+    denials = [each.span() for each in negation.finditer(text)] if negation else []
+    found, words = list[_Sentence](), list[tuple[str, int, bool, bool]]()
+    since, measured = _NEAR, False  # words since a “not”; whether a number stands right before
+    for spelt, key, start, is_number in [*tokens, (".", "", len(text), False)]:
         if key:
-            words.append((spelt, start))
+            since = 0 if denials and denials[0][1] <= start else since + 1
+            while denials and denials[0][1] <= start:
+                denials.pop(0)
+            if start not in limits:
+                words.append((spelt, start, since < _NEAR, is_number or measured))
         elif words and ends_sentence(spelt, words[-1][0]):
-            stems = stem_words([word.casefold() for word, _ in words])
-            content = {
-                stem for stem, (word, _) in zip(stems, words, strict=True) if word.casefold() not in language.idle
+            stems = stem_words([word.casefold() for word, *_ in words])
+            telling = {
+                stem: measures
+                for stem, (word, *_, measures) in zip(stems, words, strict=True)
+                if word.casefold() not in language.idle
             }
-            spelt_words = tuple(word for word, _ in words)
-            found.append(_Sentence(tuple(stems), spelt_words, frozenset(content), text[words[0][1] : start]))
+            things = frozenset(stem for stem, measures in telling.items() if not measures)
+            spelt_words, denied = tuple(word for word, *_ in words), tuple(denied for *_, denied, _ in words)
+            found.append(
+                _Sentence(tuple(stems), spelt_words, denied, frozenset(telling), things, text[words[0][1] : start])
+            )
             words = []
+        since, measured = since if key else _NEAR, is_number
     return tuple(found)

@@ -9,7 +9,8 @@ RULES = (
     "Dogs are allowed on the outer deck. Late claims are paid from the month in which they arrive and are never "
     "backdated. Cars cannot be taken on board. The act prohibits taxis from being used for tours. Do not take more "
     "than two bags on board. Groups of at least twelve people pay less. You pay before breakfast. Guides are 18 or "
-    "older."
+    "older. The flag may be red for an hour: do not swim in that first hour. Claims above 900 euros are heard by "
+    "the court in the old town hall."
 )
 
 
@@ -33,10 +34,18 @@ RULES = (
         ("You pay after breakfast.", ["after breakfast"]),
         ("Guides are under 18.", ["under 18"]),
         ("Nobody under 18 may be a guide.", []),
+        ("Not while the flag is red.", []),  # what is denied stood in the question
+        ("Wait an hour before you swim.", []),  # nobody says that you swim
     ],
 )
 def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None:
     assert find_flips(text, [RULES]) == flips
+
+
+def test_a_shorter_sentence_that_agrees_suffices() -> None:
+    claim = "Yes, the court in the old town hall hears your case, as it takes claims of up to 900 euros."
+    assert find_flips(claim, [RULES]) == ["up to 900"]
+    assert not find_flips(claim, [RULES, "It takes claims of up to 900 euros."])
 
 
 def test_a_sentence_that_agrees_suffices() -> None:

@@ -7,7 +7,10 @@ from generator.common.opposites import contradicts_reply, find_opposites
 
 TOLD = (
     "The pool is open in July. The water is warmer in the small basin than in the large one. The yard lies south of "
-    "the town. If your income falls, your benefit increases. Interest stops during deferment. Dogs are kept on a leash."
+    "the town. If your income falls, your benefit increases. Interest stops during deferment. Dogs are kept on a "
+    "leash. Boats for three guests or more have a cabin. The desk is open from 9 am to 6 pm, on Sunday until 4 pm. "
+    "Maps aren't sold at the gate, and it is difficult to find the gate without one. Children are not to be "
+    "included in the count of guests."
 )
 FAQ = "May I bring my dog to the museum? Yes. Dogs on a leash may enter. Is there a cloakroom? No. Lockers are outside."
 
@@ -27,6 +30,11 @@ FAQ = "May I bring my dog to the museum? Yes. Dogs on a leash may enter. Is ther
         ("If your income falls, your benefit decreases.", ["decreases"]),
         ("If your income rises, your benefit increases.", ["rises"]),
         ("Interest continues during deferment.", ["continues"]),
+        ("Boats for at least three guests have a cabin.", []),  # a limit, which `denials` compares
+        ("On Saturday, when it closes at 6 pm in place of 4 pm.", []),  # numbers alone don't tell what is meant
+        ("Maps aren't sold there; it is not easy to find the gate without one.", []),
+        ("Nobody counts children: the count of guests excludes them.", []),
+        ("A few of the boats have a cabin for guests.", []),
         ("The pool is closed.", []),  # one word says too little of what is meant
     ],
 )
