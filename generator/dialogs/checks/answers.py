@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 
 from generator.common.denials import find_flips
 from generator.common.language import PatternName, dialog_language
@@ -212,19 +213,29 @@ def _gives_reason(answer: str, question: str, passages: Sequence[Passage]) -> bo
     """Return True if an answer has a word of a reason, or tells a reason of the passages without it.
 
     Half of what it adds to its question is then in a sentence with such a word, and has half of what stands behind it:
-    “Vases carry bacteria.” of “Flowers aren't allowed, since vases carry bacteria.”
+    “Vases carry bacteria.” of “Flowers aren't allowed, since vases carry bacteria.” Or half of both is in a sentence that
+    tells more of the one before it: “Don't bring flowers. They carry bacteria.”
     """
     language = dialog_language()
     if language.matches("reason", answer):
         return True
     asked = content_of(question)
     added = content_of(answer) - asked
-    for text in (text for p in passages for text in told_in(p)):
-        if found := language.search("reason", text):
-            reason = content_of(text[found.start() :]) - asked
-            if reason and 2 * len(added & reason) >= len(reason) and 2 * len(added & content_of(text)) >= len(added):
-                return True
+    for before, text in (pair for p in passages for pair in pairwise(["", *told_in(p)])):
+        found = language.search("reason", text)
+        if not found and not _may_give_reason(text, before, asked):
+            continue
+        reason = content_of(text[found.start() if found else 0 :]) - asked
+        if reason and 2 * len(added & reason) >= len(reason) and 2 * len(added & content_of(text)) >= len(added):
+            return True
     return False
+
+
+def _may_give_reason(text: str, before: str, asked: frozenset[str]) -> bool:
+    """Return True if a sentence speaks of the one before it, which has half of a question and gives no reason."""
+    language, about = dialog_language(), content_of(before)
+    told = 2 * len(asked & about) >= len(asked) > 0 and not language.matches("reason", before)
+    return told and (bool(about & content_of(text)) or bool(language.find("pointing", text)))
 
 
 def _gives_number(answer: str) -> bool:

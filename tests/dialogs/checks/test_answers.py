@@ -236,10 +236,12 @@ def test_a_short_answer_or_a_refusal_is_accepted(answer: str, question: str) -> 
         ("Usually salt water, which rots the wood.", True),
         ("Jetties of wood are renewed.", False),
         ("They are renewed in the spring.", False),
+        ("The old one was green.", False),
     ],
 )
-def test_a_reason_of_the_documents_needs_no_because(answer: str, gives: bool) -> None:
-    jetty = piece("jetty", "Jetties of wood are renewed each year, since salt water rots wood. The old one was green.")
+@pytest.mark.parametrize("link", [", since salt water rots", ". Salt water rots such"])
+def test_a_reason_of_the_documents_needs_no_because(answer: str, gives: bool, link: str) -> None:
+    jetty = piece("jetty", f"Jetties of wood are renewed each year{link} wood. The old one was green.")
     found = find_answer_fault(answer, "Why are the jetties renewed so often?", [], (jetty,))
     assert (found is None) is gives
 
