@@ -213,8 +213,8 @@ def _gives_reason(answer: str, question: str, passages: Sequence[Passage]) -> bo
     """Return True if an answer has a word of a reason, or tells a reason of the passages without it.
 
     Half of what it adds to its question is then in a sentence with such a word, and has half of what stands behind it:
-    “Vases carry bacteria.” of “Flowers aren't allowed, since vases carry bacteria.” Or half of both is in a sentence that
-    tells more of the one before it: “Don't bring flowers. They carry bacteria.”
+    “Vases carry bacteria.” of “Flowers aren't allowed, since vases carry bacteria.” Or half of both is in a sentence
+    that tells more of the one before it: “Don't bring flowers. They carry bacteria.”
     """
     language = dialog_language()
     if language.matches("reason", answer):
