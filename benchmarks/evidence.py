@@ -127,10 +127,17 @@ def measure_checks(dialogs: Iterable[Dialog]) -> list[str]:
     counts, claimless = Counter[str](), Counter[tuple[bool, bool]]()
     for dialog in dialogs:
         for turn in dialog.turns:
-            fault = find_answer_fault(turn.answer, turn.query, dialog.turns[: turn.turn - 1])
+            passages = dialog.grounding(turn.turn)
+            fault = find_answer_fault(turn.answer, turn.query, dialog.turns[: turn.turn - 1], passages)
             counts[(fault or "").partition(":")[0]] += 1
             claimless[turn.answerability == "unanswerable", not drop_refusals(turn.answer).strip()] += 1
-    reasons = ("speaks of the documents", "answers nothing", "repeats an earlier answer")
+    reasons = (
+        "speaks of the documents",
+        "answers nothing",
+        "repeats an earlier answer",
+        "says the contrary of what is told",
+        "has the number of something else",
+    )
     refusing = [_share(claimless[un, True], claimless[un, True] + claimless[un, False]) for un in (True, False)]
     return [f"{counts.total():,}", *(_share(counts[reason], counts.total()) for reason in reasons), *refusing]
 
@@ -165,7 +172,7 @@ def main() -> None:
         "of cited left",
     )
     print(table(["set", "answers", "sentences", *shares], evidence))
-    reasons = ("documents", "nothing", "repeats", "no claim: unanswerable", "no claim: others")
+    reasons = ("documents", "nothing", "repeats", "contrary", "number", "no claim: unanswerable", "no claim: others")
     print("\n" + table(["set", "answers", *reasons], checks))
 
 

@@ -278,7 +278,7 @@ def _find_told_refusal(answer: str, told: str, passages: Sequence[Passage]) -> s
 def _find_contrary(told: str, question: str, passages: Sequence[Passage]) -> str | None:
     """Return the first words of an answer that say the contrary of its passages, such as “not refunded”, or None.
 
-    `judge=grounding` leaves such an answer unjudged, and so kept. Of people's 762 in mtRAG and MTRAG-UN it finds five.
+    `judge=grounding` leaves such an answer unjudged, and so kept.
     """
     texts = [p.titled for p in passages]
     found = [*find_flips(told, texts), *find_opposites(told, texts)]
