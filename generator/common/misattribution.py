@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.numbers import drop_item_numbers
+from generator.common.passages import sentences
 from generator.common.support import ends_sentence, parse_text, read_tokens, term_keys
 from generator.common.units import kind_of_unit
 
@@ -28,7 +29,7 @@ class _Value(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What a sentence says of a number, or of several that no comma or “and” with words behind it parts.
+    """What a sentence says of a number, or of several of a kind that no comma or “and” with words behind it parts.
 
     Attributes:
         before, behind: the content words on both sides.
@@ -58,12 +59,18 @@ def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list
     """Return the numbers of a text that its sources have of something else than it says, or than was asked.
 
     Wherever they have the number with words of the text or question, they have another of its kind (minutes and hours,
-    pounds) with words that the text has and the number's own place lacks.
+    pounds) with words that the text has and the number's own place lacks. Sentences with a “not” aren't looked at.
     """
+    language = dialog_language()
+    if not parse_text(text)[3]:  # most have no number
+        return []
+    if language.matches("negation", text):  # “It isn't 110 minutes in turbo mode”
+        parted = (text[start:end] for start, end in sentences(text))
+        text = " ".join(each for each in parted if not language.matches("negation", each))
     parts = _read(text)
-    told = [_read(source) for source in sources] if parts else []
+    told = [_read(source) for source in sources]
     # Who says what isn't meant asks for none of its words.
-    asked = frozenset[str]() if dialog_language().matches("negation", question) else term_keys(question)
+    asked = frozenset[str]() if language.matches("negation", question) else term_keys(question)
     found = list[str]()
     for said in parts:
         for value in said.values:
@@ -99,12 +106,12 @@ def _is_of(other: _Part, said: _Part, own: _Part, parts: Sequence[_Part], asked:
         mine, theirs = own.behind - other.words, other.behind - own.words
     if not mine or not theirs or not theirs <= said.words | asked:
         return False
-    whole = frozenset[str]().union(*(each.words for each in parts))
     if theirs & said.words:
         # Who is asked of both speaks of both.
+        whole = frozenset[str]().union(*(each.words for each in parts))
         return not mine <= said.words | asked or (theirs <= asked and not mine <= said.words and bool(mine & whole))
-    # The question alone tells what is meant, if the answer has no words of its own.
-    return theirs.isdisjoint(whole) and not mine <= asked | whole and said.words <= asked | own.words | other.words
+    # The question alone tells what is meant, if the answer has one part and no words of its own.
+    return len(parts) == 1 and not mine <= asked | said.words and said.words <= asked | own.words | other.words
 
 
 @cached_by_language(4096)
@@ -140,7 +147,7 @@ def _list_sentences(line: str) -> Iterator[Sequence[_Token]]:
 
 
 def _list_parts(sentence: Sequence[_Token], number: int) -> Iterator[_Part]:
-    """Yield the parts of a sentence; what stands between two commas without a number belongs to none."""
+    """Yield the parts of a sentence; what stands between two commas without a number belongs to none of them."""
     joins, idle = dialog_language().listed("joining"), dialog_language().idle
     values, before, behind = list[_Value](), set[str](), set[str]()
     aside: set[str] | None = None  # the words behind a comma, until the next number
@@ -149,10 +156,10 @@ def _list_parts(sentence: Sequence[_Token], number: int) -> Iterator[_Part]:
         if at < past:
             continue
         if is_number:
-            if aside is not None and (behind or aside):
+            kind, start, past = _read_unit(sentence, at, kind)
+            if aside is not None and (behind or aside or kind != values[-1].kind):
                 yield _Part(tuple(values), frozenset(before), frozenset(behind), number, at)
                 values, before, behind = [], aside, set()
-            kind, start, past = _read_unit(sentence, at, kind)
             values.append(_Value(key, " ".join(word for word, *_ in sentence[start:past]), kind))
             aside = None
         elif spelt in _MARKS or spelt.casefold() in joins:

@@ -31,6 +31,8 @@ HIRE = (
         ("Repairs of motors take three days.", "", []),  # it says of repairs what is told of them
         ("Leave bags at the desk at least ten days before a tour.", "", ["ten days"]),  # of another sentence
         ("Up to three tubes cost 6 euros.", "What do tubes sent by post cost?", []),
+        ("It isn't 14 euros for a cargo bike.", "", []),
+        ("From 8 am, an hour earlier than on Saturday.", "When does it open?", []),
         ("The tour takes 90 minutes.", "How long is it?", []),  # that is nobody's
         ("Bikes cost nothing.", "How much is a cargo bike?", []),
     ],
