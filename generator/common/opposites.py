@@ -12,14 +12,13 @@ from generator.common.support import ends_sentence, read_terms, read_tokens, ste
 _REPLIES: tuple[tuple[WordList, WordList], ...] = (("affirms", "denies"), ("denies", "affirms"))
 # The share of the content words of two questions from which they ask the same.
 _SAME_QUESTION = 0.75
-_NEAR = 4  # words from a “not” to the word that it denies, at most: “not going to be included”
 
 
 class _Sentence(NamedTuple):
     """A sentence, its words' stems in their order, how they are spelt, and which of them tell something.
 
     Attributes:
-        denied: which of them stand right behind a “not”.
+        denied: which of them a “not” denies: those up to the next that tells something.
         things: the stems that tell something and are neither numbers nor their units.
     """
 
@@ -124,14 +123,14 @@ def _read(text: str) -> tuple[_Sentence, ...]:
     limits = {at for each in (limit.finditer(text) if limit else ()) for at in range(*each.span())}
     denials = [each.span() for each in negation.finditer(text)] if negation else []
     found, words = list[_Sentence](), list[tuple[str, int, bool, bool]]()
-    since, measured = _NEAR, False  # words since a “not”; whether a number stands right before
+    denied, measured = False, False  # by a “not” before it; whether a number stands right before
     for spelt, key, start, is_number in [*tokens, (".", "", len(text), False)]:
         if key:
-            since = 0 if denials and denials[0][1] <= start else since + 1
             while denials and denials[0][1] <= start:
-                denials.pop(0)
+                denied = bool(denials.pop(0))
             if start not in limits:
-                words.append((spelt, start, since < _NEAR, is_number or measured))
+                words.append((spelt, start, denied, is_number or measured))
+            denied = denied and spelt.casefold() in language.idle
         elif words and ends_sentence(spelt, words[-1][0]):
             stems = stem_words([word.casefold() for word, *_ in words])
             telling = {
@@ -140,10 +139,10 @@ def _read(text: str) -> tuple[_Sentence, ...]:
                 if word.casefold() not in language.idle
             }
             things = frozenset(stem for stem, measures in telling.items() if not measures)
-            spelt_words, denied = tuple(word for word, *_ in words), tuple(denied for *_, denied, _ in words)
+            spelt_words, denials_of = tuple(word for word, *_ in words), tuple(each[2] for each in words)
             found.append(
-                _Sentence(tuple(stems), spelt_words, denied, frozenset(telling), things, text[words[0][1] : start])
+                _Sentence(tuple(stems), spelt_words, denials_of, frozenset(telling), things, text[words[0][1] : start])
             )
             words = []
-        since, measured = since if key else _NEAR, is_number
+        denied, measured = denied and bool(key), is_number
     return tuple(found)

@@ -34,6 +34,7 @@ FAQ = "May I bring my dog to the museum? Yes. Dogs on a leash may enter. Is ther
         ("On Saturday, when it closes at 6 pm in place of 4 pm.", []),  # numbers alone don't tell what is meant
         ("Maps aren't sold there; it is not easy to find the gate without one.", []),
         ("Nobody counts children: the count of guests excludes them.", []),
+        ("Children aren't in the count of guests: it excludes them.", []),
         ("A few of the boats have a cabin for guests.", []),
         ("The pool is closed.", []),  # one word says too little of what is meant
     ],
@@ -44,6 +45,11 @@ def test_the_opposite_of_what_is_told_is_found(text: str, found: list[str]) -> N
 
 def test_a_sentence_that_has_the_word_suffices() -> None:
     assert not find_opposites("The pool is closed in July.", [TOLD, "The old pool is closed in July."])
+
+
+def test_a_not_denies_the_next_word_that_tells_something() -> None:
+    told = ["In the rooms above the deck one may not smoke."]
+    assert find_opposites("Not in the rooms below the deck.", told) == ["below"]
 
 
 @pytest.mark.parametrize(
