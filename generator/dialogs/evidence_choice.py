@@ -30,9 +30,9 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     answer is the only one that tells all of it, that is the evidence: of people's answers, for 937 of 938
     (`benchmarks/evidence.py`). Else, where what is cited doesn't cover the answer, the model is asked once to choose
     among these sentences, if they cover more. Its choice counts where it covers more, alone, with the sentences cited
-    or with another of these; where the best of them covers more than what is cited and chosen, that is the evidence. A
-    title, a heading or a question is never evidence, and no sentence that can be spared, or that another passage has
-    whole.
+    or with another of these; where there is neither, the best of them does. A failed call changes nothing that is
+    cited. A title, a heading or a question is never evidence, and no sentence that can be spared, or that another
+    passage has whole.
 
     Args:
         predict: of `ChooseEvidence`.
@@ -71,7 +71,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
                 chosen = documents.evidence(reply.evidence)
             except Rejected:
                 chosen = cited
-            best = documents.evidence(shown[:1])
+            best = cited or documents.evidence(shown[:1])
             others = [cited]
             if rate(chosen) > rate(cited):
                 others += [documents.evidence([number]) for number in shown]
