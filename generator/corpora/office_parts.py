@@ -48,12 +48,11 @@ _DRAWING = re.compile(rb"<(w:drawing|w:pict)[ >](?:(?!<\1[ >]).)*?</\1>", re.DOT
 _IN_BOX = re.compile(rb"<w:txbxContent>(.*?)</w:txbxContent>", re.DOTALL)
 
 _SPAN = re.compile(
-    rb"<(\w+:ruby-text)[ >].*?</\1>|</?\w+:(?:span|a|ruby|ruby-base|meta|soft-page-break|"
-    rb"(?:bookmark|change|reference-mark|toc-mark)[\w-]*)(?: [^>]*)?/?>",
-    re.DOTALL,
+    rb"<(\w+:ruby-text)(?: [^>]*)?>[^<]*</\1>|</?\w+:(?:span|a|ruby|ruby-base|meta|soft-page-break|"
+    rb"(?:bookmark|change|reference-mark|toc-mark)[\w-]*)(?: [^>]*)?/?>"
 )
 _ODT_BLANK = re.compile(rb"<\w+:(?:s|tab|line-break)(?: [^>]*)?/>")
-_CELL = re.compile(rb"<(\w+:table-cell)[ >].*?</\1>", re.DOTALL)
+_CELL = re.compile(rb"<(\w+:table-cell)(?: [^>]*(?<!/))?>(?:(?!<\w+:table-cell[ >]).)*?</\1>", re.DOTALL)
 _LIST, _NEXT_PARAGRAPH = re.compile(rb"</?\w+:list(?:-\w+)?(?: [^>]*)?>"), re.compile(rb"</(\w+:p)>\s*<\1(?: [^>]*)?>")
 
 _RTF_SIGN = re.compile(rb"(?<!\\)((?:\\\\)*)\\([~_])")  # a space and a hyphen that don't break
