@@ -1,10 +1,10 @@
 """Read office files, books, notebooks, pages and PDFs with their tables as Markdown rows, by the extra `office`.
 
-Kreuzberg makes pages of office files and notebooks, and pdfplumber finds the tables with lines in PDFs. Neither needs a
-model.
+Kreuzberg makes pages of office files, and pdfplumber finds the tables with lines in PDFs. Neither needs a model.
 """
 
 import io
+import json
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -43,6 +43,7 @@ MIME_TYPES = {
 # A wider gap between letters is a space, in shares of their size. LaTeX' spaces can be 0.2 wide; pdfplumber's own limit
 # is fixed, and glued half of the words of such PDFs together.
 _SPACE = 0.12
+_FENCE = 8 * "~"
 _NUMBER = re.compile(r"(?<=>)-?\d+\.\d{9,}(?=<)")
 _SENTENCE = re.compile(r"<h2>(.*[.!?。！？])</h2>")
 _NOTE_MARK = re.compile(r"\[\^\d+\](?:: )?")
@@ -76,6 +77,10 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
         raise FormatError("the file is empty")
     if is_locked(data):
         raise FormatError(LOCKED)
+    if suffix == ".ipynb":
+        from generator.corpora.dialects import render_markdown
+
+        return take_heading("", _read_with_rows(parse_html(render_markdown(_read_notebook(data)))))
     config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)
     try:
         found = kreuzberg.extract_bytes_sync(as_shown(data), MIME_TYPES[suffix], config=config)
@@ -95,6 +100,22 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
     if suffix == ".xlsx" and (unknown := count_unknown_values(data)):
         return title, text, f"{count_noun(unknown, 'formula')} without a value; save it in a spreadsheet program"
     return title, text
+
+
+def _read_notebook(data: bytes) -> str:
+    """Return a notebook as Markdown: Kreuzberg makes one line of each of its tables."""
+    parts = []
+    try:
+        for cell in json.loads(data)["cells"]:
+            if cell["cell_type"] == "markdown":
+                parts.append("".join(cell["source"]))
+            elif cell["cell_type"] == "code":
+                shown = (each.get("text") or each.get("data", {}).get("text/plain", "") for each in cell["outputs"])
+                codes = filter(None, map("".join, (cell["source"], *shown)))
+                parts += (f"{_FENCE}\n{code}\n{_FENCE}" for code in codes)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise FormatError(f"not a readable .ipynb file: {describe(error)}") from error
+    return "\n\n".join(parts)
 
 
 def _write_number(found: re.Match[str]) -> str:

@@ -369,6 +369,26 @@ def test_marks_of_print_and_links_are_no_text(tmp_path: Path) -> None:
     ]
 
 
+def test_notebooks_keep_their_tables_and_the_lines_of_what_they_print(tmp_path: Path) -> None:
+    printed = {"output_type": "stream", "text": ["a  b\n", "1  2\n"]}
+    shown = {"output_type": "execute_result", "data": {"text/plain": "3", "text/html": "<b>3</b>"}}
+    failed = {"output_type": "error", "ename": "ValueError", "evalue": "bad", "traceback": ["\x1b[31mTrace"]}
+    cells = [
+        {"cell_type": "markdown", "source": "# Fares\nOf `trams`:\n\n| Line | Fare |\n|---|---|\n| 4 | 2 euros |"},
+        {"cell_type": "code", "source": ["print(1)\n", "x"], "outputs": [printed, shown, failed]},
+        {"cell_type": "raw", "source": "Not shown."},
+    ]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    (tmp_path / "b.ipynb").write_text('{"cells": [{"source": 1}]}')
+    (tmp_path / "c.ipynb").write_text('{"cells": [')
+    found = read("folder", path=str(tmp_path), reader="office")
+    (document,) = good(found[:1])
+    table, code = "| Line | Fare |\n| --- | --- |\n| 4 | 2 euros |", "```text\nprint(1)\nx\n```"
+    results = ["```text\na  b\n1  2\n```", "```text\n3\n```"]
+    assert (document.title, document.text.split("\n\n")) == ("Fares", ["Of trams:", table, code, *results])
+    assert [why.partition(": ")[0] for _, why in broken(found[1:])] == ["not a readable .ipynb file"] * 2
+
+
 LANGUAGES = Path(__file__).parents[1] / "data" / "languages"
 
 
