@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # The parts of a page that aren't its text.
 _BOILERPLATE = (
-    "head, title, script, style, noscript, template, svg, object, nav, footer, aside, [hidden], "
+    "head, title, script, style, noscript, template, svg, object, nav, footer, [hidden], "
+    "aside:not([epub\\:type*=note]), "  # those of books are notes
     "annotation, button, select, textarea, "  # formulas in TeX, beside the same as text; forms
     "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
     # Tables of contents, and links to headings, notes, sources and other pages, of Confluence, DocBook, Docutils,

@@ -89,7 +89,8 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
 
 
 def test_books_are_read_page_by_page(tmp_path: Path) -> None:
-    write_epub(tmp_path / "a.epub", "<p>Ask at the desk.</p>")
+    note = "<aside epub:type='footnote'><p>Not in May.</p></aside><aside><p>Buy more.</p></aside>"
+    write_epub(tmp_path / "a.epub", f"<p>Ask at the desk.</p>{note}")
     (tmp_path / "b.epub").write_bytes((tmp_path / "a.epub").read_bytes()[:300])
     (tmp_path / "c.epub").write_bytes((tmp_path / "a.epub").read_bytes().replace(b"META-INF", b"META_INF"))
     write_epub(tmp_path / "d.epub", "")
@@ -97,7 +98,7 @@ def test_books_are_read_page_by_page(tmp_path: Path) -> None:
         archive.writestr("META-INF/rights.xml", "")
     document, *others = list(read("folder", path=str(tmp_path)))
     assert isinstance(document, Document)
-    assert (document.title, document.text.split("\n\n")) == ("Fares", ["첫 문장.", "Ask at the desk."])
+    assert (document.title, document.text.split("\n\n")) == ("Fares", ["첫 문장.", "Ask at the desk.", "Not in May."])
     *reasons, encrypted = [reason for _, reason in broken(others)]
     assert len(reasons) == 2 and all(reason.startswith("not a readable EPUB: ") for reason in reasons)
     assert encrypted == "not a readable EPUB: its pages are encrypted (DRM)"
