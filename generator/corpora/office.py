@@ -45,6 +45,9 @@ MIME_TYPES = {
 _SPACE = 0.12
 _FENCE = 8 * "~"
 _NUMBER = re.compile(r"(?<=>)-?\d+\.\d{9,}(?=<)")
+_FAULT = re.compile(r"(?<=>)#ERR: (\w+)(?=<)")
+_FAULTS = {"Div0": "#DIV/0!", "NA": "#N/A", "Name": "#NAME?"}
+_FAULTS |= {name: f"#{name.upper()}!" for name in ("Null", "Num", "Ref", "Value")}
 _SENTENCE = re.compile(r"<h2>(.*[.!?。！？])</h2>")
 _NOTE_MARK = re.compile(r"\[\^\d+\](?:: )?")
 _MOMENT = re.compile(r"(?<=>)(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?::00|(:\d\d))(?=<)")
@@ -96,6 +99,7 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
         page = _NOTE_MARK.sub("", page)
     if suffix == ".xlsx":
         page = _NUMBER.sub(_write_number, _MOMENT.sub(_write_moment, page))
+        page = _FAULT.sub(lambda found: _FAULTS.get(found[1], found[0]), page)
     title, text = take_heading(found.metadata.get("title") or "", _read_with_rows(parse_html(page)))
     if suffix == ".xlsx" and (unknown := count_unknown_values(data)):
         return title, text, f"{count_noun(unknown, 'formula')} without a value; save it in a spreadsheet program"
@@ -113,8 +117,10 @@ def _read_notebook(data: bytes) -> str:
                 shown = (each.get("text") or each.get("data", {}).get("text/plain", "") for each in cell["outputs"])
                 codes = filter(None, map("".join, (cell["source"], *shown)))
                 parts += (f"{_FENCE}\n{code}\n{_FENCE}" for code in codes)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise FormatError(f"not a readable .ipynb file: {describe(error)}") from error
+    except (LookupError, TypeError, AttributeError) as error:
+        raise FormatError("not a readable .ipynb file: its cells aren't those of a notebook") from error
     return "\n\n".join(parts)
 
 

@@ -293,11 +293,14 @@ def test_spaces_and_hyphens_of_rtf_files_that_do_not_break_are_read(tmp_path: Pa
 
 def test_a_number_of_a_sheet_has_the_digits_that_are_shown(tmp_path: Path) -> None:
     made = openpyxl.Workbook()
+    faults = ["#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"]
+    made.active.append(faults)
     made.active.append(["Sum", "Third", "Pi, as text"])
     made.active.append([6 * 1.1, -1 / 3, "3.14159265358979323846"])
     made.save(tmp_path / "a.xlsx")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
-    assert document.text.splitlines()[-1] == "| 6.6 | -0.333333333333333 | 3.14159265358979323846 |"
+    assert document.text.splitlines()[-1] == f"| 6.6 | -0.333333333333333 | 3.14159265358979323846 |{'  |' * 4}"
+    assert f"| {' | '.join(faults)} |" in document.text
 
 
 def zip_of(path: Path, files: Mapping[str, str | bytes]) -> None:
