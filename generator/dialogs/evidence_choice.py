@@ -40,7 +40,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     if languages().differ or refuses_unread(turn):  # no words can be compared, or nothing is claimed
         return turn
     said, told = list_said(turn.meant, history, documents.passages), list_whole(documents.passages)
-    cited = tuple(each for each in turn.evidence if each.text in told)
+    cited = _only(told, turn.evidence)
 
     def measure(evidence: Sequence[Evidence]) -> Support:
         return measure_support(turn.answer, said, list_told(evidence, documents.passages))
@@ -68,7 +68,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
                     answer=turn.answer,
                     sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
                 )
-                chosen = documents.evidence(reply.evidence)
+                chosen = _only(told, documents.evidence(reply.evidence))
             except Rejected:
                 chosen = cited
             best = cited or documents.evidence(shown[:1])
@@ -78,6 +78,10 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
             joined = (tuple(dict.fromkeys((*chosen, *more))) for more in others)
             cited = max(cited, chosen, *joined, best, key=rate)
     return turn.model_copy(update={"evidence": drop_needless(cited, turn.answer, turn.meant, measure)})
+
+
+def _only(told: set[str], evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    return tuple(each for each in evidence if each.text in told)
 
 
 def list_whole(passages: Sequence[Passage]) -> set[str]:

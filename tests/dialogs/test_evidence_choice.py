@@ -169,6 +169,13 @@ def test_a_title_or_heading_is_no_evidence(heading: str) -> None:
     assert cite(model, "Is there a night bus?", [titled]) == []
 
 
+def test_a_heading_that_is_chosen_is_no_evidence() -> None:
+    parts = ["## Conditions of carriage", "Adults pay 5 crowns.", "Dogs pay 2 crowns."]
+    told = "By the conditions of carriage adults pay 5 crowns, and dogs 2."
+    model = Scripted(answer=[told], evidence=[{"evidence": [1, 2, 3]}])
+    assert cite(model, "What is the fare?", [piece("fares", "\n".join(parts))], reasoning=False) == parts[1:]
+
+
 def test_evidence_is_chosen_where_two_sentences_tell_the_answer() -> None:
     twice = piece("twice", "Adults pay 5 crowns. A child pays 2 crowns. For adults it is 5 crowns at the machine, too.")
     model = Scripted(answer=["An adult pays 5 crowns."], evidence=[{"evidence": [1]}])
