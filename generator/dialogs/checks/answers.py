@@ -59,6 +59,8 @@ _ECHOED = 0.85
 # Words in a row of a question that a sentence of its answer has twice: so do none of people's 3,535 answers (SQuAD 2.0,
 # mtRAG, ClapNQ and others), and 10 of 334 of Qwen 1.5B.
 _ROUND = 4
+# Words of a question with which none of these answers begins.
+_BEGUN = 3
 _TITLE = re.compile(r"\w[^|]* \| [A-Z][^|]*[^|.!?]$")  # “Fees and fares | City of Bern”, no table and no “ls | wc”
 _CITED = re.compile(rf"\s?(?:{CITED.pattern})(?:\[\d+\])*")
 _INSIDE = re.compile(r"(?<=\w )\w+")
@@ -311,10 +313,16 @@ def _find_other_condition(told: str, question: str, passages: Sequence[Passage])
 
 
 def _goes_round(answer: str, question: str) -> bool:
-    """Return True for “It is the world's largest city because it is the world's largest city by population.”"""
-    asked = set(_runs(question))
+    """Return True for “It is the world's largest city because it is the world's largest city by population.”
+
+    And for “Who parks here is fined.” to “Who parks here?”
+    """
+    asked, said = words(question), words(answer)
+    if asks(question) and len(asked) >= _BEGUN and said[: len(asked)] == asked:
+        return True
+    asked_runs = set(_runs(question))
     runs = (Counter(_runs(answer[start:end])) for start, end in sentences(answer))
-    return any(count > 1 and run in asked for each in runs for run, count in each.items())
+    return any(count > 1 and run in asked_runs for each in runs for run, count in each.items())
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:

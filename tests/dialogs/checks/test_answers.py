@@ -161,6 +161,7 @@ def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -
             "It is the world's largest harbour because it is the world's largest harbour by area.",
             "What makes it the world's largest harbour?",
         ),
+        ("Who parks at the harbour is fined.", "Who parks at the harbour?"),
     ],
 )
 def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -> None:
@@ -176,6 +177,7 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("I don't know.", WHAT),
         ("Yes.", DOES),
         ("Two.", "How many lines are there?"),
+        ("The night tram runs hourly.", "the night tram"),
         ("None of them.", "How many lines stop there?"),
         ("Do you mean the day ticket or the night ticket?", "How much is it?"),
         ("They don't pay.", "How much do children pay?"),
