@@ -145,8 +145,12 @@ def read_tokens(text: str) -> tuple[str, list[tuple[str, str, int, bool]]]:
 
 
 def ends_sentence(mark: str, before: str) -> bool:
-    """Return True if a mark ends a sentence behind a word, which may be an initial or a title (“Dr.”)."""
-    is_short = (len(before) == 1 and before.isalnum()) or before.casefold() in _TITLES
+    """Return True if a mark ends a sentence behind a word, which may be an initial or a title (“Dr.”).
+
+    In German a digit may be a day of the month (“5. Mai”).
+    """
+    is_digit = before.isdigit() and dialog_language().code != "de"
+    is_short = (len(before) == 1 and before.isalnum() and not is_digit) or before.casefold() in _TITLES
     return mark in _FULL_STOP and not (mark == "." and is_short)
 
 

@@ -48,6 +48,11 @@ def test_a_shorter_sentence_that_agrees_suffices() -> None:
     assert not find_flips(claim, [RULES, "It takes claims of up to 900 euros."])
 
 
+def test_a_full_stop_behind_a_digit_ends_a_sentence() -> None:
+    told = "The tram isn't £6. Tables are booked by telephone."
+    assert find_flips("Tables aren't booked by telephone.", [told]) == ["not booked"]
+
+
 def test_a_sentence_that_agrees_suffices() -> None:
     assert not find_flips("Dogs aren't allowed on the deck.", [RULES, "Dogs are not allowed on the inner deck."])
 
