@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from generator.common.denials import find_flips
 from generator.common.language import PatternName, dialog_language
-from generator.common.misattribution import find_misattributed
 from generator.common.numerals import digits_of
-from generator.common.opposites import contradicts_reply, find_opposites
 from generator.common.passages import sentences, told_in
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals, has_refusal, list_refusals
 from generator.common.scripts import ends_in_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.checks.asks_back import drop_requests, find_request
+from generator.dialogs.checks.contradictions import find_contradiction
 from generator.dialogs.checks.later_turns import asks, content_of
 from generator.dialogs.checks.questions import (
     CITED,
@@ -50,8 +48,6 @@ _LEAST_UNASKED, _ALIKE = 3, 5
 # Names and numbers of a sentence that an answer leaves out, and stems that it has: none of people's 90 answers in mtRAG
 # and MTRAG-UN that give something and refuse something refuses what such a sentence tells.
 _LEAST_MORE = 2
-# Stems that an answer gives under a condition.
-_LEAST_GIVEN, _STOPS = 3, " .!?"
 # Characters before “in the documents,” that only lead up to it.
 _OPENING = 40
 # How alike the letters of a question are to those of the same with two slips, at least.
@@ -100,12 +96,8 @@ def find_answer_fault(
         return "repeats an earlier answer"
     if (again := _find_sentence_again(told, answered)) is not None:
         return f"repeats a sentence: write “{again}”" if again else "repeats a sentence"
-    if contrary := _find_contrary(told, question, passages):
-        return f"says the contrary of what is told: {contrary}"
-    if condition := _find_other_condition(told, question, passages):
-        return f"gives under another condition what is told: “{condition}”"
-    if wrong := find_misattributed(told, question, [p.titled for p in passages]):
-        return f"has the number of something else: “{wrong[0]}”"
+    if contradiction := find_contradiction(told, question, passages):
+        return contradiction
     least = 1 if any(map(str.isdigit, told)) else LEAST_SAID
     if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)], least):
         return OFF_SUBJECT
@@ -274,41 +266,6 @@ def _find_told_refusal(answer: str, told: str, passages: Sequence[Passage]) -> s
         more = {term.key for term in read_terms(text) if term.kind != "word"} - mine
         if len(more) >= _LEAST_MORE and len(said & stems) >= _LEAST_MORE and any(each <= stems for each in unknown):
             return text
-    return None
-
-
-def _find_contrary(told: str, question: str, passages: Sequence[Passage]) -> str | None:
-    """Return the first words of an answer that say the contrary of its passages, such as “not refunded”, or None.
-
-    `judge=grounding` leaves such an answer unjudged, and so kept.
-    """
-    texts = [p.titled for p in passages]
-    found = [*find_flips(told, texts), *find_opposites(told, texts)]
-    if not found and contradicts_reply(told, question, texts):
-        found = words(told)[:1]
-    return f"“{found[0]}”" if found else None
-
-
-def _find_other_condition(told: str, question: str, passages: Sequence[Passage]) -> str | None:
-    """Return the condition under which the passages tell what an answer gives under another one, or None.
-
-    “If you are late, you get your money back.” of “If we cancel a crossing, you get your money back.” All sentences
-    that have two thirds of what the answer gives have a condition, and none has a word of the answer's or question's.
-    """
-    language = dialog_language()
-    parts = [told[start:end].rstrip(_STOPS) for start, end in sentences(told)]
-    asked = language.search("condition", question.rstrip(_STOPS)) if len(parts) == 1 else None
-    for said in parts:
-        if not (mine := language.search("condition", said) or asked):
-            continue
-        texts = [text.rstrip(_STOPS) for p in passages for text in told_in(p)]
-        condition, given = content_of(mine[0]), content_of(said.replace(mine[0], " "))
-        alike = [text for text in texts if 3 * len(given & content_of(text)) >= 2 * len(given) >= 2 * _LEAST_GIVEN]
-        found = filter(None, (language.search("condition", text) for text in alike))
-        others = [other[0] for other in found if content_of(other[0]) - given]
-        known = frozenset[str]().union(*map(content_of, alike))
-        if condition and others and len(others) == len(alike) and condition.isdisjoint(known):
-            return others[0].rstrip(", ")
     return None
 
 

@@ -397,49 +397,6 @@ def test_an_answer_that_speaks_of_the_user_as_the_prompt_does_is_refused() -> No
 
 
 @pytest.mark.parametrize(
-    ("answer", "contrary"),
-    [
-        ("Yes, lost keys are refunded.", "refunded"),
-        ("No, full months are not refunded.", "not refunded"),
-        ("At least five lockers are open in July.", "At least five"),
-        ("The pool is closed in July.", "closed"),
-        ("No, lost keys aren't refunded.", ""),
-        ("Full months are refunded, but lost keys are not.", ""),
-        ("The pool is open in July.", ""),
-        ("It is not refunded if you never paid anything at the desk.", ""),  # in other words than the pool's
-    ],
-)
-def test_an_answer_does_not_say_the_contrary_of_what_is_told(answer: str, contrary: str) -> None:
-    text = "The pool is open in July. At most five lockers are open then. Full months are refunded. Lost keys are not "
-    pool = piece("pool", f"{text}refunded.")
-    found = find_answer_fault(answer, "What about July, keys and full months?", (), [pool]) or ""
-    assert found == (f"says the contrary of what is told: “{contrary}”" if contrary else "")
-
-
-def test_a_number_is_not_that_of_something_else() -> None:
-    hire = piece("hire", "A day costs 14 euros for a city bike and 22 euros for a cargo bike.")
-    question = "How much is a cargo bike for a day?"
-    assert find_answer_fault("14 euros a day.", question, (), [hire]) == "has the number of something else: “14 euros”"
-    assert find_answer_fault("22 euros a day.", question, (), [hire]) is None
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "condition"),
-    [
-        ("When?", "If you are late, you get your money back at the desk.", "If we cancel a crossing"),
-        ("What if I am late?", "You get your money back at the desk.", "If we cancel a crossing"),
-        ("What if you cancel?", "You get your money back at the desk.", ""),
-        ("When?", "If a crossing doesn't take place, you get your money back at the desk.", ""),
-        ("What if I am late?", "You can take the next boat to the island.", ""),  # without a condition
-    ],
-)
-def test_an_answer_gives_nothing_under_another_condition(question: str, answer: str, condition: str) -> None:
-    text = "If we cancel a crossing, you get your money back at the desk. You can take the next boat to the island."
-    found = find_answer_fault(answer, question, (), [piece("ferry", text)]) or ""
-    assert found == (f"gives under another condition what is told: “{condition}”" if condition else "")
-
-
-@pytest.mark.parametrize(
     ("answer", "stops"),
     [
         ("It costs three crowns, and it is sold at the", True),
