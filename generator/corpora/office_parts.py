@@ -37,7 +37,8 @@ _NOTE = re.compile(rb'(<w:(foot|end)note(?:Reference)? (?![^>]*w:type="(?:sep|co
 _CONTENTS = re.compile(
     rb'<w:sdt>(?:(?!</?w:sdt>).)*?<w:docPartGallery w:val="Table of Contents" ?/>.*?</w:sdt>', re.DOTALL
 )
-_CONTENTS_ENTRY = re.compile(rb'(?:PAGEREF |w:anchor="(?:__RefHeading__)?)_Toc')
+_CONTENTS_LINK = re.compile(rb'(?:PAGEREF |w:anchor="(?:__RefHeading__)?)_Toc')
+_LINK, _WORDS = re.compile(rb"<w:hyperlink .*?</w:hyperlink>", re.DOTALL), re.compile(rb"<w:t(?: [^>]*)?>([^<]*)</w:t>")
 _STYLE = re.compile(rb'<w:style [^>]*w:styleId="([^"]+)"[^>]*>.*?</w:style>', re.DOTALL)
 _BASED_ON, _LISTED = re.compile(rb'<w:basedOn w:val="([^"]+)"'), re.compile(rb"<w:numPr>(.*?)</w:numPr>", re.DOTALL)
 _STYLED = re.compile(rb'<w:pPr><w:pStyle w:val="([^"]+)" ?/>(?!(?:(?!</w:pPr>).)*<w:numPr>)', re.DOTALL)
@@ -126,7 +127,7 @@ def _change(name: str, part: bytes, lists: dict[bytes, bytes]) -> bytes:
     if re.match(r"word/[^/]+\.xml$", name):
         part = _STYLED.sub(lambda found: found[0] + lists.get(found[1], b""), part) if lists else part
         part = _free_boxes(_HIDDEN_TEXT.sub(b"", _MOVED.sub(b"", _CONTENTS.sub(b"", part))))
-        part = _PARAGRAPH.sub(lambda found: b"" if _CONTENTS_ENTRY.search(found[0]) else found[0], part)
+        part = _PARAGRAPH.sub(lambda found: b"" if _is_contents_entry(found[0]) else found[0], part)
         part = _NOTE.sub(lambda found: found[1] + (b"10" if found[2] == b"foot" else b"20") + found[3], part)
         part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', part)
         part = _HYPHEN.sub(b"<w:t>-</w:t>", part)
@@ -139,6 +140,17 @@ def _change(name: str, part: bytes, lists: dict[bytes, bytes]) -> bytes:
     if name.startswith("ppt/slides/") and _HIDDEN_SLIDE.search(part):
         return _SHAPES.sub(b"<p:spTree/>", part)
     return part
+
+
+def _is_contents_entry(paragraph: bytes) -> bool:
+    """Return True for a paragraph that is a link to a heading, or ends in its page behind a tab.
+
+    “Prices are on page 3.” may have such a link, too.
+    """
+    if not _CONTENTS_LINK.search(paragraph):
+        return False
+    beside, words = b"".join(_WORDS.findall(_LINK.sub(b"", paragraph))), _WORDS.findall(paragraph)
+    return not beside.strip() or (b"<w:tab/>" in paragraph and words[-1].strip().isdigit())
 
 
 def _resolve(reference: re.Match[bytes]) -> bytes:

@@ -190,14 +190,15 @@ def test_a_table_of_contents_of_a_word_file_is_not_read(tmp_path: Path) -> None:
     space = f'xmlns:w="{docx.oxml.ns.nsmap["w"]}"'
     mark = "<w:r><w:fldChar w:fldCharType='{}'/></w:r>"
     begin, instruct = mark.format("begin"), "<w:r><w:instrText>{}</w:instrText></w:r>" + mark.format("separate")
-    entry = f"<w:r><w:t>Fares</w:t><w:tab/></w:r>{begin}{instruct.format(' PAGEREF _Toc1 ')}<w:r><w:t>3</w:t></w:r>"
-    entry += mark.format("end")
+    page = f"{begin}{instruct.format(' PAGEREF _Toc1 ')}<w:r><w:t>3</w:t></w:r>{mark.format('end')}"
+    entry = f"<w:r><w:t>Fares</w:t><w:tab/></w:r>{page}"
     opened = f"{begin}{instruct.format(' TOC ')}"
     for content in (
         f"{opened}{entry}",
         entry,
         mark.format("end"),
         f"<w:hyperlink w:anchor='_Toc1'>{entry}</w:hyperlink>",
+        f"<w:r><w:t>Prices are on page </w:t></w:r><w:hyperlink w:anchor='_Toc1'>{page}</w:hyperlink>",
     ):
         made.element.body.insert(-1, docx.oxml.parse_xml(f"<w:p {space}>{content}</w:p>"))
     gallery = "<w:sdtPr><w:docPartObj><w:docPartGallery w:val='Table of Contents'/></w:docPartObj></w:sdtPr>"
@@ -207,7 +208,7 @@ def test_a_table_of_contents_of_a_word_file_is_not_read(tmp_path: Path) -> None:
     made.add_paragraph("Dogs are free.")
     made.save(tmp_path / "a.docx")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
-    assert document.text.split("\n\n") == ["Sign here.", "Dogs are free."]
+    assert document.text.split("\n\n") == ["Prices are on page 3", "Sign here.", "Dogs are free."]
 
 
 def add_notes(path: Path) -> None:
