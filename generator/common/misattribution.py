@@ -29,7 +29,7 @@ class _Value(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What a sentence says of a number, or of several of a kind that no comma or “and” with words behind it parts.
+    """A part of a sentence with a number, or with several of a kind that no comma or “and” with words behind it parts.
 
     Attributes:
         before, behind: the content words on both sides.

@@ -23,13 +23,13 @@ def test_an_answer_does_not_say_the_contrary_of_what_is_told(answer: str, contra
     text = "The pool is open in July. At most five lockers are open then. Full months are refunded. Lost keys are not "
     pool = piece("pool", f"{text}refunded.")
     found = find_answer_fault(answer, "What about July, keys and full months?", (), [pool]) or ""
-    assert found == (f"says the contrary of what is told: “{contrary}”" if contrary else "")
+    assert found.endswith(f": “{contrary}”") if contrary else not found
 
 
 def test_a_number_is_not_that_of_something_else() -> None:
     hire = piece("hire", "A day costs 14 euros for a city bike and 22 euros for a cargo bike.")
     question = "How much is a cargo bike for a day?"
-    assert find_answer_fault("14 euros a day.", question, (), [hire]) == "has the number of something else: “14 euros”"
+    assert "“14 euros”" in (find_answer_fault("14 euros a day.", question, (), [hire]) or "")
     assert find_answer_fault("22 euros a day.", question, (), [hire]) is None
 
 
@@ -46,4 +46,4 @@ def test_a_number_is_not_that_of_something_else() -> None:
 def test_an_answer_gives_nothing_under_another_condition(question: str, answer: str, condition: str) -> None:
     text = "If we cancel a crossing, you get your money back at the desk. You can take the next boat to the island."
     found = find_answer_fault(answer, question, (), [piece("ferry", text)]) or ""
-    assert found == (f"gives under another condition what is told: “{condition}”" if condition else "")
+    assert found.endswith(f": “{condition}”") if condition else not found
