@@ -119,7 +119,7 @@ def spare_two_others(item: Cited, chance: random.Random) -> list[str]:
     def measure(evidence: Sequence[Evidence]) -> Support:
         return measure_support(item.answer, item.said, [each.text for each in evidence])
 
-    return [each.text for each in drop_needless(cited, item.answer, item.said[0], measure)]
+    return [each.text for each in drop_needless(cited, item.answer, item.said[0], (), measure)]
 
 
 def measure_checks(dialogs: Iterable[Dialog]) -> list[str]:

@@ -77,7 +77,8 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
                 others += [documents.evidence([number]) for number in shown]
             joined = (tuple(dict.fromkeys((*chosen, *more))) for more in others)
             cited = max(cited, chosen, *joined, best, key=rate)
-    return turn.model_copy(update={"evidence": drop_needless(cited, turn.answer, turn.meant, measure)})
+    evidence = drop_needless(cited, turn.answer, turn.meant, turn.reasoning.splitlines(), measure)
+    return turn.model_copy(update={"evidence": evidence})
 
 
 def _only(told: set[str], evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:

@@ -102,12 +102,7 @@ def test_sentences_cited_stay_where_no_choice_is_better() -> None:
         (
             "The kiosk includes a shop. Dogs pay half. Mice walk.",
             "That includes dogs, who pay half.",
-            ["Dogs pay half."],
-        ),
-        (
-            "The kiosk includes a small shop with ice. Dogs pay half. Mice walk.",
-            "That includes small dogs, who pay half.",
-            ["The kiosk includes a small shop with ice.", "Dogs pay half."],
+            ["The kiosk includes a shop.", "Dogs pay half."],
         ),
         (
             "The kiosk of Orrin sells sweet ice. Dogs pay half. Mice walk.",
@@ -136,6 +131,14 @@ def test_only_what_tells_it_is_evidence(text: str, told: str, cited: list[str]) 
     """It is no question, unless “Yes.” follows that."""
     model = Scripted(answer=[{"answer": told, "evidence": [1, 2, 3]}])
     assert cite(model, "Are dogs free?", [piece("fares", text)]) == cited
+
+
+def test_a_sentence_that_a_fact_was_copied_from_is_evidence_in_whichever_words_the_answer_says_it() -> None:
+    text = "Anna was tried in May. The trial ended with an acquittal. Mice walk."
+    told = {"facts": ["Anna was tried", "ended with an acquittal"], "answer": "In May Anna was tried and acquitted."}
+    model = Scripted(answer=[told | {"evidence": [1, 2, 3]}])
+    cited = ["Anna was tried in May.", "The trial ended with an acquittal."]
+    assert cite(model, "What happened to her?", [piece("trials", text)]) == cited
 
 
 @pytest.mark.parametrize(("end", "start"), [(36, 19), (54, 26)], ids=["cut at the end", "cut at the start"])

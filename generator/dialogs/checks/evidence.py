@@ -25,8 +25,8 @@ from generator.schema import Evidence, Passage, Turn
 LEAST_COVERED = 0.5
 # Of an answer that adds nothing to a question that begins with a verb, such as “Yes, it is efficient.”
 _LEAST_CONFIRMED = 0.7
-# An answer rests on a sentence of which it has as much: where the other sentences lack nothing of it, and where a word.
-_MOST_RETOLD, _MOST_ASIDE = 0.75, 0.5
+# An answer rests on a sentence of which it has as much, and on one that has as much of a fact copied for it.
+_MOST_RETOLD, _COPIED = 0.75, 0.75
 # Of each sentence of an answer that only says what was said before, in three such words or more; costs none of these.
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
@@ -245,17 +245,22 @@ def find_telling(sentences: Sequence[str], ranked: Sequence[int], answer: str, s
 
 
 def drop_needless(
-    evidence: Sequence[Evidence], answer: str, question: str, measure: Callable[[Sequence[Evidence]], Support]
+    evidence: Sequence[Evidence],
+    answer: str,
+    question: str,
+    facts: Sequence[str],
+    measure: Callable[[Sequence[Evidence]], Support],
 ) -> tuple[Evidence, ...]:
     """Return evidence without the sentences that can be spared, tried from the one that shares least with the answer.
 
-    One is left out if the others cover the answer and miss nothing by it, or at most one plain word; and it repeats
-    another, or the answer has less than 3/4 of its words (1/2 where a word is missed): small models cite what shares
-    “include” or “available” with their answer. Put beside two other sentences, what people cite is all that is left for
-    97% (ClapNQ) and 98% (SQuAD 2.0) of their answers (`benchmarks/evidence.py`). What claims nothing has no evidence;
-    that of “Yes.” and what covers no answer stay.
+    One is left out if the others cover the answer and miss nothing by it, and it repeats another, or the answer has
+    less than 3/4 of its words and no fact was copied from it: small models cite what shares a word with their answer,
+    good ones what says it in other words (“the trial concluded with his acquittal”). Put beside two other sentences,
+    what people cite is all that is left for 96% (ClapNQ) and 98% (SQuAD 2.0) of answers (`benchmarks/evidence.py`).
+    What claims nothing has no evidence; that of “Yes.” and what covers no answer stay.
 
     Args:
+        facts: what the model copied from passages before it answered.
         measure: returns how far such evidence covers the answer.
     """
     if measure([]).covered:
@@ -263,16 +268,15 @@ def drop_needless(
     terms, kept, texts = read_terms(answer), list(evidence), [each.text for each in evidence]
     if not terms:
         return tuple(kept)
-    plain, said = {term.text for term in terms if term.kind == "word"}, {term.key for term in terms}
+    said, copied = {term.key for term in terms}, [{term.key for term in read_terms(fact)} for fact in facts]
     ranked = rank_sentences(texts, answer, question)
     for place in [*(set(range(len(texts))) - {*ranked}), *reversed(ranked)]:
         rest = [each for each in kept if each != evidence[place]]
-        keys = {term.key for term in read_terms(texts[place])}
-        found = measure(rest)
-        lost = {*found.missing} - {*measure(kept).missing}
-        most = _MOST_ASIDE if lost else _MOST_RETOLD
+        found, keys = measure(rest), {term.key for term in read_terms(texts[place])}
+        used = len(keys & said) >= _MOST_RETOLD * len(keys) or any(
+            fact and len(keys & fact) >= _COPIED * len(fact) for fact in copied
+        )
         again = any(words(each.text) == words(texts[place]) for each in rest)
-        aside = again or len(keys & said) < most * len(keys)
-        if found.covered and aside and len(lost) <= 1 and lost <= plain:
+        if found.covered and (again or not used) and {*found.missing} <= {*measure(kept).missing}:
             kept = rest
     return tuple(kept)
