@@ -59,6 +59,7 @@ class FolderCorpus(UserCorpus, FileCorpus):
         suffixes = {file.suffix for file in others}
         office, rows = sorted(suffixes & MIME_TYPES.keys()), sorted(suffixes & ROW_FILES)
         told = count_suffixes(others) + (f"; corpus.reader=office reads {', '.join(office)}" if office else "")
+        told += "; corpus.path=ARCHIVE.zip reads what is in one" if ".zip" in suffixes else ""
         return told + (f"; corpus=huggingface reads the rows of {', '.join(rows)}" if rows else "")
 
     @cached_property

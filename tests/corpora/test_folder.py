@@ -47,6 +47,9 @@ def test_a_folder_is_read_in_the_order_of_its_paths_whatever_the_kind_of_file(
     ]
     assert [document.text for document in found][1:] == ["Text with a # sign.", "First line.\nSecond line."]
     assert [document.id for document in good(read("folder", path=str(tmp_path / "z.TXT")))] == ["z.TXT"]
+    (tmp_path / "packed").mkdir()
+    (tmp_path / "packed" / "a.zip").touch()
+    assert "corpus.path=ARCHIVE.zip reads" in message(lambda: read("folder", path=str(tmp_path / "packed")))
     (tmp_path / "office").mkdir()
     (tmp_path / "office" / "a.docx").touch()
     assert "corpus.reader=office reads .docx" in message(lambda: read("folder", path=str(tmp_path / "office")))
