@@ -167,12 +167,13 @@ def apply_judged(folder: Path, dialogs: Iterable[Dialog], keep: Filter, where: s
                 if any(said.values()):
                     marked[dialog.id] = _judged(dialog, said, PERSON, keep)
     except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{where}: can't be read ({describe(error)}); give marks, or a folder of judges.human read"
-        ) from error
+        raise ConfigError(f"{where}: its dialogs.jsonl can't be read ({describe(error)}); {_JUDGED}") from error
+    if not marked:
+        raise ConfigError(f"{where}: its dialogs have no verdict of a person; {_JUDGED}")
     return marked
 
 
+_JUDGED = "give marks, or a folder of judges.human read"
 _OTHER = "give the marks that were saved from this run's report.html"
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.dialogs.columns import deciding_verdict
-from generator.dialogs.marks import Mark, Marks, apply_marks, fingerprint, read_marks
+from generator.dialogs.marks import Mark, Marks, apply_judged, apply_marks, fingerprint, read_marks
 from generator.errors import ConfigError
 from generator.schema import Verdict
 from tests.support.records import make_dialog, make_turn
@@ -104,3 +104,11 @@ def test_a_file_that_holds_no_marks_is_one_line(tmp_path: Path, change: object, 
     with pytest.raises(ConfigError, match=problem) as error:
         read_marks(file)
     assert "\n" not in str(error.value)
+
+
+def test_a_folder_without_anything_that_people_judged_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"dialogs\.jsonl"):
+        apply_judged(tmp_path, [DIALOG], "pairs", "marks")
+    (tmp_path / "dialogs.jsonl").write_text(DIALOG.model_dump_json() + "\n")
+    with pytest.raises(ConfigError, match=r"judges\.human read"):
+        apply_judged(tmp_path, [DIALOG], "pairs", "marks")
