@@ -48,6 +48,12 @@ _NUMBER = re.compile(r"(?<=>)-?\d+\.\d{9,}(?=<)")
 _FAULT = re.compile(r"(?<=>)#ERR: (\w+)(?=<)")
 _FAULTS = {"Div0": "#DIV/0!", "NA": "#N/A", "Name": "#NAME?"}
 _FAULTS |= {name: f"#{name.upper()}!" for name in ("Null", "Num", "Ref", "Value")}
+# What a reader of an .org file isn't shown: its settings, comments, properties and when tasks are due; blocks stay.
+_ORG_HIDDEN = re.compile(
+    rb"^[ \t]*(?:#\+begin_(\w+)(?s:.*?)^[ \t]*#\+end_\1\b|#\+title:(.*)|#\+\w+(?:\[.*?\])?:.*|#(?:[ \t].*)?\r?$"
+    rb"|:[\w-]+:[ \t]*\r?\n(?:.*\n){,99}?[ \t]*:end:|(?-i:SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[].*)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SENTENCE = re.compile(r"<h2>(.*[.!?。！？])</h2>")
 _NOTE_MARK = re.compile(r"\[\^\d+\](?:: )?")
 _MOMENT = re.compile(r"(?<=>)(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?::00|(:\d\d))(?=<)")
@@ -86,7 +92,8 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
         return take_heading("", _read_with_rows(parse_html(render_markdown(_read_notebook(data)))))
     config = kreuzberg.ExtractionConfig(output_format="html", disable_ocr=True, use_cache=False)
     try:
-        found = kreuzberg.extract_bytes_sync(as_shown(data), MIME_TYPES[suffix], config=config)
+        shown = _ORG_HIDDEN.sub(_show_title, data) if suffix == ".org" else as_shown(data)
+        found = kreuzberg.extract_bytes_sync(shown, MIME_TYPES[suffix], config=config)
     except BaseException as error:  # its errors have no common base that it documents; those of Rust are no `Exception`
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -104,6 +111,11 @@ def _office(suffix: str, data: bytes) -> tuple[str, str] | tuple[str, str, str]:
     if suffix == ".xlsx" and (unknown := count_unknown_values(data)):
         return title, text, f"{count_noun(unknown, 'formula')} without a value; save it in a spreadsheet program"
     return title, text
+
+
+def _show_title(hidden: re.Match[bytes]) -> bytes:
+    """Return a block as it is, a title as a heading, and nothing for what else isn't shown."""
+    return hidden[0] if hidden[1] else b"* " + hidden[2] if hidden[2] else b""
 
 
 def _read_notebook(data: bytes) -> str:

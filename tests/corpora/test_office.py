@@ -211,6 +211,41 @@ def test_a_table_of_contents_of_a_word_file_is_not_read(tmp_path: Path) -> None:
     assert document.text.split("\n\n") == ["Prices are on page 3", "Sign here.", "Dogs are free."]
 
 
+def test_what_an_org_file_does_not_show_is_not_read(tmp_path: Path) -> None:
+    lines = [
+        *(
+            "#+TITLE: The harbour",
+            "#+OPTIONS: toc:nil",
+            "# A comment.",
+            "#",
+            "* Fares",
+            ":PROPERTIES:",
+            ":ID: f",
+            ":END:",
+        ),
+        *(
+            "Dogs are #1 here.",
+            "#+BEGIN_SRC sh",
+            "# make",
+            "#+X: y",
+            "make",
+            "#+END_SRC",
+            "#+CAPTION: Lines",
+            "| Red | 7 |",
+        ),
+        *("** TODO Hours", "SCHEDULED: <2026-01-01 Thu>", "*Note*: closed in May."),
+    ]
+    for end in ("\n", "\r\n"):
+        (tmp_path / "a.org").write_text(end.join(lines), newline="")
+        (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+        assert document.title == "The harbour"
+        assert document.text.splitlines()[0] == "# Fares"
+        assert [line for line in document.text.splitlines() if line and line[0] not in "`#|"] == [
+            *("Dogs are #1 here.", "make", "Note: closed in May."),
+        ]
+        assert "# make\n#+X: y\nmake" in document.text
+
+
 def add_notes(path: Path) -> None:
     """Add a footnote and an endnote, both with the id 1, to the Word file at `path`."""
     with zipfile.ZipFile(path) as archive:
