@@ -269,7 +269,7 @@ def read_pdf(
         with_rows: returns the texts of pages, by their number from 0, that aren't to be read as the others are.
 
     Raises:
-        FormatError: it can't be read, or all pages are images.
+        FormatError: it can't be read, or no page has text.
     """
     import pypdfium2
 
@@ -288,7 +288,7 @@ def read_pdf(
     texts = dict(enumerate(_show_hyphens(page.replace("\r\n", "\n").replace("\2", "-\n")) for page in pages))
     text = join_pages([*{**texts, **with_rows(data)}.values()])
     if not text.strip():
-        raise FormatError("its pages have no text, only images; run OCR on it")
+        raise FormatError("its pages have no text; run OCR on it")
     if not scanned:
         return title, text
     return title, text, f"{scanned} of {len(pages)} pages have no text, only images; run OCR on it"

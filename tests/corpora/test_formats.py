@@ -83,7 +83,7 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
         (tmp_path / "a.pdf").write_bytes(pdf("Hello", title))
         assert good(read("folder", path=str(tmp_path))[:1])[0].title == "a"
     reasons = [reason for _, reason in broken(found)]
-    assert reasons[1] == "its pages have no text, only images; run OCR on it"
+    assert reasons[1] == "its pages have no text; run OCR on it"
     assert reasons[0].startswith("not a readable PDF: ")
     assert reasons[2] == "it is password-protected; save it without a password"
 
