@@ -114,7 +114,7 @@ def _mapped_errors(stage: str) -> Iterator[None]:
         if FILTERED in problem:
             reason += f", {FILTERED}"
         elif CUT_OFF in problem:
-            reason += ", cut off (a higher max_tokens of its model may help)"
+            reason += ", cut off (a higher lm.max_tokens, or that of its own model, may help)"
         raise Rejected(stage, reason, f"{error.lm_response}\nThe reason: {problem}") from error
     except lm_errors.LMUnexpectedError as error:  # DSPy's, around the journal's error or a bug of ours
         raise (error.__cause__ or error) from None

@@ -328,5 +328,5 @@ def test_a_reply_without_room_after_its_thoughts_names_the_setting(site: Site) -
     reply = {"choices": [{"message": message, "finish_reason": "length"}]}
     with OpenAIServer(faults=lambda *_: fake.plain(json.dumps(reply))) as server:
         ended = site.run(server, "dialogs=1", "max_attempts=2")
-    assert ended.code == 1 and "max_tokens of its model" in ended.error
-    assert all("max_tokens of its model" in drop["reason"] for drop in site.drops())
+    assert ended.code == 1 and "lm.max_tokens" in ended.error
+    assert all("lm.max_tokens" in drop["reason"] for drop in site.drops())
