@@ -239,7 +239,7 @@ def test_a_reply_that_is_unusable_twice_is_rejected_and_kept() -> None:
     with pytest.raises(Rejected) as caught:
         ask(model, structured_outputs=False)
     assert len(model.calls) == 2
-    assert caught.value.stage == "answer" and "max_tokens of its model" in caught.value.reason
+    assert caught.value.stage == "answer" and "lm.max_tokens" in caught.value.reason
     assert caught.value.text.startswith(f"{text}\n") and "has no end" in caught.value.text
 
 
