@@ -4,6 +4,7 @@ The encoder, its layer and its baseline come from bert-score, which is imported 
 are compared here: bert-score truncates what is longer than the encoder's window, as passages often are.
 """
 
+import logging
 import threading
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -118,6 +119,7 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
         ) from error
     set_verbosity_error()
     disable_progress_bar()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it prints each time that it tries to reach the hub
     layer = layer or model2layers.get(known_as)
     if layer is None:
         raise ConfigError(

@@ -1,5 +1,6 @@
 """BERT scores with a real encoder, beside those of bert-score itself."""
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,15 @@ def test_an_encoder_that_can_not_be_used_is_one_line(folder: str, changes: dict[
     assert str(error.value).startswith(f"judge.encoder={changes.get('encoder', folder)}: ")
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_hub_that_can_not_be_reached_prints_nothing_beside_that_line() -> None:
+    of_the_hub = logging.getLogger("huggingface_hub")
+    before = of_the_hub.level
+    of_the_hub.setLevel(logging.WARNING)
+    try:
+        with pytest.raises(ConfigError):
+            Bert("no/such/encoder", known_as="roberta-large", layer=1, rescale=False)
+        assert not logging.getLogger("huggingface_hub.utils._http").isEnabledFor(logging.WARNING)
+    finally:
+        of_the_hub.setLevel(before)
