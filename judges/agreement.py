@@ -59,8 +59,8 @@ def agree(settings: AgreementSettings) -> None:
     """Write a sheet, or print the agreement of those that are filled in.
 
     Raises:
-        ConfigError: a setting is wrong, a dialog's task has no file, or statsmodels isn't installed.
-        CorpusError, RunError: the run or a sheet can't be read or written.
+        ConfigError: a setting is wrong, or statsmodels isn't installed.
+        CorpusError, RunError: the run or a sheet can't be read or written, or is of other tasks.
         TaxonomyError: a task file can't be used.
     """
     from generator.common.atomic_files import write_text
@@ -91,22 +91,22 @@ def read_judged(run: Path, tasks: Mapping[str, "Task"]) -> list[tuple[Dialog, "D
     """Return the dialogs of a run whose turns are all judged, with their scores; of two contexts the golden one.
 
     Raises:
-        ConfigError: a dialog's task is not in `tasks`.
-        CorpusError, RunError: they can't be read, or there are none.
+        CorpusError, RunError: they can't be read, there are none, or the task of one isn't in `tasks`.
     """
     from generator.sets import dialog_set
-    from judges.benchmarks.mt_bench_101.scores import dialog_score, task_of
+    from judges.benchmarks.mt_bench_101.scores import dialog_score
     from judges.benchmarks.scores import rated_turns
 
     dialogs = list(dialog_set(str(run)).dialogs())
     golden = [dialog for dialog in dialogs if dialog.context == "golden"]
     found = []
     for dialog in golden or dialogs:
-        if not dialog.task:
+        if dialog.task not in tasks:
             raise CorpusError(
-                f"run={run}: dialog {dialog.id} has no task; give a run of python -m judges.evaluate on mt_bench_101"
+                f"run={run}: dialog {dialog.id} has no task of MT-Bench-101 ({dialog.task!r}); give a run of python -m "
+                "judges.evaluate on mt_bench_101, and tasks=FOLDER if its tasks are your own"
             )
-        first = task_of(dialog, tasks).judged_from
+        first = tasks[dialog.task].judged_from
         if score := dialog_score([turn for turn in rated_turns(dialog) if turn.turn >= first]):
             found.append((dialog, score))
     if not found:

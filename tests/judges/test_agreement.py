@@ -58,9 +58,11 @@ def read_report(path: Path) -> AgreementReport:
     return AgreementReport.model_validate_json(path.read_bytes())
 
 
-def test_a_run_of_dialogs_without_tasks_is_named(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", evaluated("d", "", 5, 9))
-    assert "has no task; give a run" in command(run, f"sheet={tmp_path / 'sheet.csv'}").refused
+@pytest.mark.parametrize("scenario", ["", "news"])
+def test_a_run_of_another_benchmark_is_named(scenario: str, tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", evaluated("d", scenario, 5, 9))
+    refused = command(run, f"sheet={tmp_path / 'sheet.csv'}").refused
+    assert refused.startswith(f"run={run}: ") and "on mt_bench_101" in refused
 
 
 def test_a_sheet_is_drawn_evenly_from_the_tasks_and_read_back(tmp_path: Path) -> None:

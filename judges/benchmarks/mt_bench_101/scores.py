@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from generator.errors import ConfigError
 from generator.output.tables import ABSENT, print_table
-from generator.schema import Dialog, Record
+from generator.schema import Record
 from judges.benchmarks.scores import DIGITS, Rated, Score, TurnScore, count_reasons, mean_score, score_turns, sort_tasks
 from taxonomy import Task
 
@@ -114,17 +113,6 @@ def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task], seed: int =
         unjudged=sum(reasons.values()),
         reasons=reasons,
     )
-
-
-def task_of(dialog: Dialog, tasks: Mapping[str, Task]) -> Task:
-    """Return the task of a dialog.
-
-    Raises:
-        ConfigError: it is not in `tasks`.
-    """
-    if dialog.task not in tasks:
-        raise ConfigError(f"tasks: no file describes the task {dialog.task!r} of dialog {dialog.id}; add its folder")
-    return tasks[dialog.task]
 
 
 def in_order(tasks: Iterable[str]) -> list[str]:
