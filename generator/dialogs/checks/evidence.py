@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from generator.common.language import dialog_language, languages
 from generator.common.numerals import may_be_spelt_out
-from generator.common.passages import sentences
+from generator.common.passages import is_heading, sentences
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
 from generator.common.support import Term, read_terms, term_keys
@@ -211,9 +211,13 @@ def list_said(question: str, history: Sequence[Turn], passages: Sequence[Passage
 
 
 def list_told(evidence: Sequence[Evidence], passages: Sequence[Passage]) -> list[str]:
-    """Return what evidence tells: its sentences, and the titles of their passages (“Which one?” – “The library.”)."""
-    cited = {each.passage_id for each in evidence}
-    return [*(each.text for each in evidence), *(p.title for p in passages if p.id in cited)]
+    """Return what evidence tells: its sentences, the headings above them, and the titles of their passages.
+
+    “Which one?” – “The library.”
+    """
+    cited = [(each, p) for each in evidence for p in passages if p.id == each.passage_id]
+    above = (line for each, p in cited for line in [*filter(is_heading, p.text[: each.start].split("\n"))][-1:])
+    return [*(each.text for each in evidence), *above, *{p.id: p.title for _, p in cited}.values()]
 
 
 def rank_sentences(sentences: Sequence[str], answer: str, question: str) -> list[int]:

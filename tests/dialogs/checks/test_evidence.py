@@ -66,6 +66,18 @@ def test_the_title_of_a_cited_passage_is_an_answer() -> None:
     assert find_uncovered([pool], [], turn.model_copy(update={"evidence": ()})) is not None
 
 
+def test_the_heading_above_a_cited_sentence_is_an_answer() -> None:
+    rules = make_passage(
+        "p", "## Power\n\nDo not share it.\n\n## Internet\n\nWho shares the code is cut off.\n\n## Wardens"
+    )
+    cited = make_evidence_of(rules, "Who shares the code is cut off.")
+    turn = make_turn(1, query="What is cut off if I share the code?", reasoning="It is.", evidence=(cited,))
+    answers = {"The internet.": None, "The power.": "power", "The wardens.": "wardens"}
+    for answer, missing in answers.items():
+        why = find_uncovered([rules], [], turn.model_copy(update={"answer": answer}))
+        assert why is None if missing is None else missing in str(why)
+
+
 def test_words_said_before_need_no_proof() -> None:
     assert not measure_support("The driver of the night tram is Ada.", [ASKED], ["Ada drives it."]).covered
     assert measure_support(
