@@ -33,6 +33,7 @@ from judges.benchmarks.scores import Rated
 from judges.benchmarks.settings import StudentsSettings
 
 ZERO_SHOT = "zero_shot"
+INTERRUPTED = 130  # the exit code of a command that was interrupted, and has said so
 
 
 class Step(NamedTuple):
@@ -171,8 +172,8 @@ def take(step: Step) -> None:
     try:
         code = process.wait()
     except KeyboardInterrupt:
-        process.wait()  # it writes what is finished, and says so
-        raise KeyboardInterrupt("reported") from None
+        said = process.wait() == INTERRUPTED  # it writes what is finished, and says so, unless it was at its end
+        raise KeyboardInterrupt(*["reported"] * said) from None
     finally:
         process.kill()  # at a second Ctrl-C
         signal.signal(signal.SIGTERM, before)
