@@ -4,7 +4,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -12,27 +12,32 @@ from typing import Any, NamedTuple
 
 from hydra import compose
 from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig
 
 from generator.command import normalise, with_settings
 from generator.common.atomic_files import make_folder, write_text
 from generator.common.console import note
 from generator.config.choices import COMPOSE_ERRORS, open_conf
-from generator.config.conf_files import choices
 from generator.config.job import RunFailed
 from generator.config.messages import describe_hydra_error
-from generator.config.parts import build_choice
 from generator.errors import ConfigError, CorpusError
 from generator.output.chat import kept_turns
 from generator.output.markdown import table
 from generator.output.tables import ABSENT
 from generator.sets import dialog_set
+from generator.training.data import load_finetuning
 from generator.training.draw import share
-from judges.benchmarks.human_dialogs import mean_of_questions, rated_by_metric
+from judges.benchmarks.config import Evaluation, load_evaluation
+from judges.benchmarks.human_dialogs import HumanDialogs, mean_of_questions, rated_by_metric
 from judges.benchmarks.items import read_items
 from judges.benchmarks.scores import Rated
 from judges.benchmarks.settings import StudentsSettings
 
 ZERO_SHOT = "zero_shot"
+_LOAD: dict[str, Callable[[DictConfig], object]] = {
+    "generator.finetune": load_finetuning,
+    "judges.evaluate": load_evaluation,
+}
 INTERRUPTED = 130  # the exit code of a command that was interrupted, and has said so
 
 
@@ -43,6 +48,12 @@ class Step(NamedTuple):
     given: tuple[str, ...]
     settings: Mapping[str, Any]
     result: Path
+
+    @property
+    def arguments(self) -> list[str]:
+        # Hydra reads JSON: strings, numbers, null and lists.
+        settings = {name: json.dumps(value, default=str, ensure_ascii=False) for name, value in self.settings.items()}
+        return [*self.given, *(f"{name}={value}" for name, value in settings.items())]
 
 
 def plan_steps(settings: StudentsSettings) -> Iterator[tuple[str, list[Step]]]:
@@ -92,9 +103,6 @@ def run_students(settings: StudentsSettings) -> None:
         next(dialog_set(path).dialogs(1))  # before hours of training for other sets
     check_numbers(settings, plan)
     check_settings({step.module: step for _, steps in plan for step in steps}.values())
-    chosen = dict(setting.removeprefix("+").split("=", 1) for setting in settings.evaluate if "=" in setting)
-    if (benchmark := chosen.get("benchmark")) in choices("benchmark"):
-        read_items(build_choice("benchmark", benchmark), Path(settings.input))
     make_folder(settings.run_dir)
     for name, steps in plan:
         trained = None
@@ -141,14 +149,31 @@ def check_numbers(settings: StudentsSettings, plan: Iterable[tuple[str, list[Ste
 
 
 def check_settings(steps: Iterable[Step]) -> None:
-    """Raise ConfigError if a command has no such setting or choice as it is always given."""
-    for step in filter(lambda step: step.given, steps):
+    """Load the settings of each command, and read the questions.
+
+    Raises:
+        ConfigError: one of them is wrong, or the scores of such an evaluation aren't those of a set.
+        CorpusError: the questions can't be read.
+    """
+    for step in steps:
         name = step.module.rpartition(".")[2]
+        command = import_module(step.module).COMMAND
         try:
             with nullcontext() if GlobalHydra.instance().is_initialized() else open_conf():
-                compose(name, normalise(step.given, import_module(step.module).COMMAND))
+                loaded = _LOAD[step.module](compose(name, normalise(step.arguments, command)))
         except COMPOSE_ERRORS as error:
             raise ConfigError(f"{name}: {describe_hydra_error(error, name)}") from error
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}") from error
+        if isinstance(loaded, Evaluation):
+            if not isinstance(loaded.benchmark, HumanDialogs):
+                raise ConfigError(
+                    f"{name}: benchmark={loaded.benchmark.name}: a model rates its answers; choose human dialogs, such "
+                    "as benchmark=quac"
+                )
+            if len(loaded.contexts) > 1:
+                raise ConfigError(f"{name}: context=both: a row has one score; set context=golden or context=own")
+            read_items(loaded.benchmark, Path(step.settings["input"]))
 
 
 def take(step: Step) -> None:
@@ -158,11 +183,8 @@ def take(step: Step) -> None:
         RunFailed: it ended with an error, which it has printed.
         KeyboardInterrupt: it was interrupted, and has ended.
     """
-    # Hydra reads JSON: strings, numbers, null and lists.
-    settings = {name: json.dumps(value, default=str, ensure_ascii=False) for name, value in step.settings.items()}
-    arguments = [*step.given, *(f"{name}={value}" for name, value in settings.items())]
     note(f"{step.result.parent}: python -m {step.module}")
-    process = subprocess.Popen([sys.executable, "-m", step.module, *arguments], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-m", step.module, *step.arguments], stdout=subprocess.DEVNULL)
 
     def end(*_: object) -> None:  # SIGTERM comes to this process alone, Ctrl-C to both
         process.terminate()

@@ -20,10 +20,15 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_dialog, make_turn, write_dialogs
 from tests.support.runs import command
 
+LM = ("lm=openai", "lm.model=m")
+
 
 def settings(folder: Path, *sets: str) -> StudentsSettings:
-    fields: dict[str, Any] = {"human": "quac:h", "synthetic": ["run"], "input": "test.jsonl", "pairs": 10}
-    return StudentsSettings(**fields, sets=sets, seeds=(1, 2), finetune=(), evaluate=(), run_dir=folder)
+    """Return the settings of an experiment, whose questions are in `test.jsonl` of its folder."""
+    questions = write_dialogs(folder / "test.jsonl", make_dialog(make_turn(1)))
+    fields: dict[str, Any] = {"human": "quac:h", "synthetic": ["run"], "input": str(questions), "pairs": 10}
+    steps = {"finetune": ("student=smollm2",), "evaluate": ("benchmark=quac", *LM)}
+    return StudentsSettings(**fields, sets=sets, seeds=(1, 2), **steps, run_dir=folder)
 
 
 def test_each_set_has_a_student_for_each_seed_at_equal_numbers_of_pairs(tmp_path: Path) -> None:
@@ -69,13 +74,8 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
     assert f"{tmp_path / 'people.jsonl'} has 1 of the 1 documents of input" in capsys.readouterr().err
     with pytest.raises(CorpusError, match="nowhere"):
         students.run_students(of.model_copy(update={"human": ("nowhere",)}))
-    with pytest.raises(CorpusError, match=r"test\.jsonl"):
-        students.run_students(of.model_copy(update={"evaluate": ("seed=1", "+benchmark=quac")}))
-    for setting, said in (("item=3", "evaluate: item: unknown setting; did you mean items"), ("lm=opnai", "openai")):
-        with pytest.raises(ConfigError, match=said):
-            students.run_students(of.model_copy(update={"evaluate": ("benchmark=quac", setting)}))
-    with pytest.raises(ConfigError, match="finetune: student=smolm2: unknown student"):
-        students.run_students(of.model_copy(update={"finetune": ("student=smolm2",)}))
+    with pytest.raises(CorpusError, match=r"missing\.jsonl"):
+        students.run_students(of.model_copy(update={"input": "missing.jsonl"}))
     assert len(taken) == 4, "what is wrong is said before anything is trained"
     trained = tmp_path / "human-1/student/result.json"
     with pytest.raises(RunError, match="run_dir=/dev/null/x: can't be made"):
@@ -85,6 +85,31 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
     students.run_students(of)
     assert taken[-1] == ("judges.evaluate", True)
     assert "| human | 0.750 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"evaluate": ("benchmark=quac", *LM, "item=3")}, "evaluate: item: unknown setting; did you mean items"),
+        ({"evaluate": ("benchmark=quac", "lm=opnai")}, "evaluate: .*openai"),
+        ({"evaluate": ("benchmark=quac",)}, "evaluate: lm: model=.* choose where it runs"),
+        ({"evaluate": ("benchmark=quac", *LM, "items=0")}, "evaluate: items=0: must be 1 or more"),
+        ({"evaluate": LM}, "evaluate: benchmark: is missing"),
+        ({"evaluate": ("benchmark=quac", *LM, "context=both")}, "evaluate: context=both: "),
+        ({"evaluate": ("benchmark=mt_bench_101", *LM)}, "evaluate: benchmark=mt_bench_101: "),
+        ({"finetune": ("student=smolm2",)}, "finetune: student=smolm2: unknown student"),
+        ({"finetune": ("student=own",)}, r"finetune: student\.model: has no value"),
+        ({"finetune": ("student=smollm2", "student.epochs=0")}, "finetune: student.epochs=0: must be more than 0"),
+    ],
+)
+def test_a_setting_that_a_step_refuses_is_said_before_anything_is_trained(
+    changes: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(students, "take", lambda step: pytest.fail(f"{step.module} was begun"))
+    people = write_dialogs(tmp_path / "people.jsonl", *(make_dialog(make_turn(1), id=f"{n}") for n in range(10)))
+    of = settings(tmp_path, "zero_shot", "human").model_copy(update={"human": (str(people),), **changes})
+    with pytest.raises(ConfigError, match=said):
+        students.run_students(of)
 
 
 def test_too_few_pairs_are_said_before_anything_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
