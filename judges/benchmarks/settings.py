@@ -37,9 +37,12 @@ class EvaluationSettings(Record):
 class StudentsSettings(Record):
     """Settings of `python -m judges.students`, as in `conf/students.yaml`."""
 
-    human: Annotated[tuple[str, ...], OneOrMore] = Field(description="Human dialogs to learn from, as in `quac:PATH`.")
+    human: Annotated[tuple[str, ...], OneOrMore] = Field(
+        description="Human dialogs to learn from, as in `quac:PATH`; empty if none of `sets` does."
+    )
     synthetic: Annotated[tuple[str, ...], OneOrMore] = Field(
-        description="Runs to learn from, judged; the set `synthetic` also learns from what was judged incorrect."
+        description="Runs to learn from, judged; the set `synthetic` also learns from what was judged incorrect; "
+        "empty if none of `sets` does."
     )
     input: str = Field(description="Human dialogs to answer: the benchmark's test set.")
     sets: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(

@@ -60,7 +60,7 @@ def plan_steps(settings: StudentsSettings) -> Iterator[tuple[str, list[Step]]]:
     """Yield each set with its steps, one student after the other; the last one of a student answers.
 
     Raises:
-        ConfigError: there is no such set.
+        ConfigError: there is no such set, or nothing that it learns from.
     """
     human, synthetic = list(settings.human), list(settings.synthetic)
     sets: dict[str, dict[str, Any]] = {
@@ -73,6 +73,12 @@ def plan_steps(settings: StudentsSettings) -> Iterator[tuple[str, list[Step]]]:
     for name in settings.sets:
         if name not in sets:
             raise ConfigError(f"sets={name}: unknown set; choose from: {', '.join(sets)}")
+        for source in ("human", "synthetic"):
+            if source in name and not getattr(settings, source):
+                raise ConfigError(
+                    f"{source}: has no value, and the set {name} learns from it; give {source}=…, or leave {name} out "
+                    "of sets"
+                )
         steps = []
         for seed in settings.seeds if name != ZERO_SHOT else settings.seeds[:1]:
             folder = settings.run_dir / f"{name}-{seed}"
@@ -91,7 +97,7 @@ def run_students(settings: StudentsSettings) -> None:
     """Take the steps that are left, and write and print the table after each set.
 
     Raises:
-        ConfigError: there is no such set.
+        ConfigError: a setting is wrong, also one of a step.
         CorpusError: dialogs to learn from, or to answer, can't be read, or a set has too few pairs.
         RunError: the folder can't be made.
         RunFailed: a step ended with an error.

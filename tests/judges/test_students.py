@@ -43,6 +43,13 @@ def test_each_set_has_a_student_for_each_seed_at_equal_numbers_of_pairs(tmp_path
         list(plan_steps(settings(tmp_path, "more")))
 
 
+def test_what_no_set_learns_from_need_not_be_given(tmp_path: Path) -> None:
+    of = settings(tmp_path, "zero_shot", "synthetic").model_copy(update={"human": ()})
+    assert [name for name, _ in plan_steps(of)] == ["zero_shot", "synthetic"]
+    with pytest.raises(ConfigError, match=r"human: has no value, and the set human\+synthetic"):
+        list(plan_steps(of.model_copy(update={"sets": ("human+synthetic",)})))
+
+
 def test_a_new_student_answers_again_and_the_table_has_its_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +106,7 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
         ({"evaluate": ("benchmark=mt_bench_101", *LM)}, "evaluate: benchmark=mt_bench_101: "),
         ({"finetune": ("student=smolm2",)}, "finetune: student=smolm2: unknown student"),
         ({"finetune": ("student=own",)}, r"finetune: student\.model: has no value"),
+        ({"human": ()}, "human: has no value, and the set human"),
         ({"finetune": ("student=smollm2", "student.epochs=0")}, "finetune: student.epochs=0: must be more than 0"),
     ],
 )
@@ -173,6 +181,6 @@ def test_the_untrained_model_answers_and_the_table_is_written(openai_server: Ope
     site = Answering(tmp_path)
     asked = ["benchmark=quac", "benchmark.metrics.bert_recall=null", *openai_server.settings()]
     evaluate = ",".join(f"'{each}'" for each in asked)
-    arguments = ["human=h", "synthetic=s", f"input={site.input}", "sets=[zero_shot]", f"run_dir={tmp_path / 'out'}"]
+    arguments = [f"input={site.input}", "sets=[zero_shot]", f"run_dir={tmp_path / 'out'}"]
     ended = command(*arguments, f"evaluate=[{evaluate}]", program=COMMAND)
     assert ended.code == 0 and "token_f1" in ended.out and (tmp_path / "out/table.md").exists()
