@@ -106,6 +106,34 @@ def test_a_turn_on_passages_of_earlier_answers_is_begun_once_more(again: int, ke
     assert len(model.of("ask")) == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "link", "question"),
+    [
+        ("factoid", "clarification-of-answer", "Blue all over?"),
+        ("factoid", "clarification-of-intent", "No, I meant the pier's door."),
+        ("non-question", "follow-up", "I painted the pier blue myself."),
+    ],
+)
+def test_what_goes_back_to_the_last_turn_starts_from_no_other_passage(name: str, link: str, question: str) -> None:
+    told = ("The pier opened in May, with a blue door.", "It is blue.")
+    answers = [{"answer": text, "evidence": [1]} for text in told]
+    model = Scripted(ask=asks("When did the pier open?", question), answer=answers)
+    wanted = [target(link=None), target(name, link, alone=False)]
+    draft = multi(model, Shelf([[A, B], [C], [A]]), wanted, moving=True)
+    assert [turn.query for turn in draft.turns] == ["When did the pier open?", question]
+    assert "touch on" not in task(model.prompts("ask")[1])
+
+
+def test_a_turn_that_cannot_be_answered_is_not_begun_once_more() -> None:
+    answers = [
+        {"answer": "The pier opened in May.", "evidence": [1]},
+        {"answer": "I don't have information on who built it. It has a blue door.", "evidence": [2]},
+    ]
+    model = Scripted(ask=asks("When did the pier open?", "Who built the pier?", "Who built the quay?"), answer=answers)
+    multi(model, Shelf([[A, B], [A], [C], [B]]), [target(link=None), target(aim="unanswerable")], moving=True)
+    assert len(model.of("ask")) == 2
+
+
 # --- a whole run
 
 
