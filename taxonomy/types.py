@@ -197,7 +197,10 @@ class QuestionType(Record):
             lines.append(f"In another dialog, on another topic: {dialog}→ {example.question}")
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
         facets = [facet.prompt() for facet in self._facets()]
-        return "\n".join([*lines, f"It has at most {self.tell_length()}.", *self._list_phrasings(), *facets])
+        link = self.dimensions.multi_turn
+        # “I meant …” begins as no question of the type does.
+        phrasings = [] if link and link.takes_up in ("question", "answer") else self._list_phrasings()
+        return "\n".join([*lines, f"It has at most {self.tell_length()}.", *phrasings, *facets])
 
     def brief(self) -> str:
         """Return the type without examples, and with steps only where no beginnings show it.

@@ -121,7 +121,9 @@ def test_what_goes_back_to_the_last_turn_starts_from_no_other_passage(name: str,
     wanted = [target(link=None), target(name, link, alone=False)]
     draft = multi(model, Shelf([[A, B], [C], [A]]), wanted, moving=True)
     assert [turn.query for turn in draft.turns] == ["When did the pier open?", question]
-    assert "touch on" not in task(model.prompts("ask")[1])
+    prompt = task(model.prompts("ask")[1])
+    assert "touch on" not in prompt
+    assert ("begins like" in prompt) == (link == "follow-up"), "“I meant …” isn't how factoids begin"
 
 
 def test_a_turn_that_cannot_be_answered_is_not_begun_once_more() -> None:
