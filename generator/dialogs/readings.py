@@ -20,6 +20,8 @@ from generator.schema import Evidence, Passage, Record
 # Stems that readings share at least; those of a sentence that can be one, and of one for which a question is written:
 # what “What does the café serve?” finds may be shorter.
 _SHARED, _FEWEST, _SOME = 2, 3, 4
+# How alike sentences are, of 1, whose titles share no word, so that nothing shows that they are of things of one sort.
+_ALIKE = 0.5
 _ENDS = (*".!?。！？؟।۔",)
 _NUMBER, _DIGITS = re.compile(r"\b\w*\d\w*"), re.compile(r"\d+")
 _INSIDE = re.compile(r"(?<!^)(?<![.!?:*_#-] )\b[^\W\d_][^\W_]*")  # a word that no sentence begins with
@@ -115,6 +117,7 @@ def find_readings(
     They share plain words and no name or number, since sentences that share one tell the same of the same thing. No two
     tell the same but for the words of their titles, since a question about both has one answer. Each has a word that no
     other passage has, and can be told by it. Further readings are at least half as alike to the first as the second.
+    Without a word that their titles share (“museum”) they are much alike, or a question that fits both is about nothing.
 
     Args:
         most: how many at most.
@@ -130,12 +133,13 @@ def find_readings(
     likeness: dict[tuple[int, int], float] = {}
     for (i, one), (j, other) in combinations(enumerate(all_readings), 2):
         if one.passage.document_id != other.passage.document_id and _fit_together([one, other]):
-            likeness[i, j] = fsum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
+            alike = fsum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
+            if one.title & other.title or alike >= _ALIKE:
+                likeness[i, j] = alike
 
     def rank(pair: tuple[int, int]) -> tuple[bool, float]:
         one, other = (all_readings[place].title for place in pair)
-        # Under one name, likely of one thing; under names that share a word, perhaps.
-        return bool(one) and one == other, -likeness[pair] / (2 if one & other else 1)
+        return bool(one) and one == other, -likeness[pair]  # under one name, likely of one thing
 
     for i, j in sorted(likeness, key=rank):  # stable: equal ones stay in order
         chosen = [all_readings[i], all_readings[j]]

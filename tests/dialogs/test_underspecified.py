@@ -77,6 +77,15 @@ def test_sentences_of_siblings_are_readings_before_those_of_other_things() -> No
     assert [reading.passage for reading in readings[:2]] == [orrin, skell]
 
 
+def test_things_of_one_sort_are_readings_and_those_that_share_words_by_chance_are_not() -> None:
+    tram = piece("Zoo Tram", "Ordinary tickets aren't valid before noon, and children ride free of charge until May.")
+    told = "The family ticket is valid for two adults with children. Guided tours of the looms start at eleven."
+    textile, maritime = piece("Textile Museum", told), piece("Maritime Museum", "Guided tours of the ship start at ten.")
+    readings = find_readings([tram, textile, maritime], 3)
+    assert [reading.passage for reading in readings] == [textile, maritime]
+    assert find_readings([tram, textile], 3) == []
+
+
 def test_copies_and_sentences_on_the_same_name_are_no_readings() -> None:
     copy = FERRY.model_copy(update={"id": "copy:0", "document_id": "copy"})
     assert find_readings([FERRY, copy], 3) == []
