@@ -111,19 +111,21 @@ def find_readings(
     spoken: Set[str] = frozenset(),
     document: str | None = None,
     last: Sequence[Reading] = (),
+    told: Set[str] = frozenset(),
 ) -> list[Reading]:
     """Return sentences of different documents that tell the like of different things; empty if there are none.
 
     They share plain words and no name or number, since sentences that share one tell the same of the same thing. No two
     tell the same but for the words of their titles, since a question about both has one answer. Each has a word that no
     other passage has, and can be told by it. Further readings are at least half as alike to the first as the second.
-    Without a word that their titles share (“museum”) they are much alike, or a question that fits both is about nothing.
+    Where their titles share no word (“museum”) they are much alike, or a question that fits both is about nothing.
 
     Args:
         most: how many at most.
         spoken: the stems of what was said last. It may name none of them or several: if it names one, that is meant.
         document: the id of a document that one of the two most alike is of; None: any.
         last: what is told of the thing that the dialog is about. What fits one of these is taken to be meant of it.
+        told: ids of documents that answers of the dialog rest on. Where one reading alone is of these, it is meant.
     """
     all_readings = [reading for reading in list_readings(passages) if len(reading.plain) >= _SOME]
     count = Counter(stem for reading in all_readings for stem in reading.plain)
@@ -156,7 +158,7 @@ def find_readings(
                 and not fits_any([*chosen, all_readings[n]], last)
             ):
                 chosen.append(all_readings[n])
-        if not names_one(chosen, spoken, last):
+        if not names_one(chosen, spoken, last) and not is_told(chosen, told):
             return chosen
     return []
 
@@ -174,6 +176,11 @@ def names_one(readings: Sequence[Reading], spoken: Set[str], last: Sequence[Read
         for one, names in zip(readings, list_names(readings), strict=True)
     )
     return sum(named) == 1
+
+
+def is_told(readings: Sequence[Reading], told: Set[str]) -> bool:
+    """Return True if one of the readings alone is of a document that answers rest on, so that this one is meant."""
+    return sum(reading.passage.document_id in told for reading in readings) == 1
 
 
 def share(readings: Sequence[Reading]) -> frozenset[str]:

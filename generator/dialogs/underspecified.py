@@ -32,6 +32,7 @@ from generator.dialogs.query import search
 from generator.dialogs.readings import (
     Reading,
     find_readings,
+    is_told,
     list_meant,
     list_names,
     list_readings,
@@ -186,7 +187,8 @@ class Underspecified(dspy.Module):
         used = _list_used(task)
         candidates = {passage.id: passage for passage in (*found, *task.passages) if passage.id not in used}
         passages, spoken = list(candidates.values()), _list_spoken(task)
-        readings = await asyncio.to_thread(find_readings, passages, _READINGS, spoken, document, last)
+        told = _list_told(task)
+        readings = await asyncio.to_thread(find_readings, passages, _READINGS, spoken, document, last, told)
         if readings:
             return readings, last
         raise Rejected("ask", "no second reading: no other document tells the like", near)
@@ -194,7 +196,7 @@ class Underspecified(dspy.Module):
     async def _ask(self, task: TurnTask, readings: Sequence[Reading], last: Sequence[Reading]) -> _Unclear:
         apart = set().union(*own_stems(readings))
         shared = frozenset.intersection(*(reading.plain for reading in readings))
-        used, spoken = _list_used(task), _list_spoken(task)
+        used, spoken, told = _list_used(task), _list_spoken(task), _list_told(task)
         language, sort = dialog_language(), dialog_language().pattern("sort")
 
         async def draw(attempt: Attempt) -> _Unclear:
@@ -235,7 +237,7 @@ class Underspecified(dspy.Module):
             if fault is None and fits:
                 apart_from_it = spell(share(readings) - fits.stems, readings[0].text)
                 fault = f"has one reading: it fits what the User just spoke of, so say this, too: {apart_from_it}"
-            if fault is None and names_one(found, spoken, last):
+            if fault is None and (names_one(found, spoken, last) or is_told(found, told)):
                 fault = "has one reading: the User just spoke of it"
             if fault is not None:
                 raise Refused("ask", fault, question)
@@ -262,6 +264,12 @@ def _find_document(task: TurnTask) -> str | None:
         if ids := {passage.document_id for passage in task.passages if passage.id in named}:
             return ids.pop() if len(ids) == 1 else None
     return None
+
+
+def _list_told(task: TurnTask) -> set[str]:
+    """Return the ids of the documents that answers of the dialog rest on."""
+    cited = {span.passage_id for turn in task.history for span in turn.evidence}
+    return {passage.document_id for passage in task.passages if passage.id in cited - _list_used(task)}
 
 
 def _list_used(task: TurnTask) -> set[str]:

@@ -80,7 +80,7 @@ def test_sentences_of_siblings_are_readings_before_those_of_other_things() -> No
 def test_things_of_one_sort_are_readings_and_those_that_share_words_by_chance_are_not() -> None:
     tram = piece("Zoo Tram", "Ordinary tickets aren't valid before noon, and children ride free of charge until May.")
     told = "The family ticket is valid for two adults with children. Guided tours of the looms start at eleven."
-    textile, maritime = piece("Textile Museum", told), piece("Maritime Museum", "Guided tours of the ship start at ten.")
+    textile, maritime = piece("Textile Museum", told), piece("Sea Museum", "Guided tours of the ship start at ten.")
     readings = find_readings([tram, textile, maritime], 3)
     assert [reading.passage for reading in readings] == [textile, maritime]
     assert find_readings([tram, textile], 3) == []
@@ -371,6 +371,18 @@ def test_what_the_user_just_spoke_of_is_meant_however_many_are_alike() -> None:
     found = Shelf([[mill], others, [], *[[others[0], mill]] * 3])
     draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], mill)
     assert [why.reason for _, why in draft.skipped] == ["has one reading"]
+
+
+def test_of_two_things_the_one_that_an_earlier_answer_told_of_is_meant() -> None:
+    plain = Target(**dict(KINDS["factoid"]))
+    questions = ("How many decks has the ferry?", "Who built the mill's wheel?")
+    asked = [{"question": text, "consistent": True} for text in questions]
+    told = [{"answer": "It has three.", "evidence": [1]}, {"answer": "Two brothers built it.", "evidence": [4]}]
+    model = Scripted(ask=[*asked, *[QUESTION] * 3], answer=told)
+    found = Shelf([[FERRY], [MILL], [FERRY, POOL], [MILL], [FERRY, POOL]])
+    draft = write(model, found, [plain, plain, unclear()], FERRY)
+    assert len(draft.turns) == 2 and all(turn.evidence for turn in draft.turns)
+    assert [why.reason.partition(":")[0] for _, why in draft.skipped] == ["no second reading"]
 
 
 @pytest.mark.parametrize("finds_it", [False, True])
