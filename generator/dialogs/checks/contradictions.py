@@ -46,7 +46,8 @@ def _find_other_condition(told: str, question: str, passages: Sequence[Passage])
     """Return the condition under which the passages tell what an answer gives under another one, or None.
 
     “If you are late, you get your money back.” of “If we cancel a crossing, you get your money back.” All sentences
-    that have two thirds of what the answer gives have a condition, and none has a word of the answer's or question's.
+    that have two thirds of what the answer gives have a condition, which the answer doesn't give in its own words, and
+    none has a word of the answer's or question's.
     """
     language = dialog_language()
     parts = [told[start:end].rstrip(_STOPS) for start, end in sentences(told)]
@@ -57,8 +58,8 @@ def _find_other_condition(told: str, question: str, passages: Sequence[Passage])
         texts = [text.rstrip(_STOPS) for p in passages for text in told_in(p)]
         condition, given = content_of(mine[0]), content_of(said.replace(mine[0], " "))
         alike = [text for text in texts if 3 * len(given & content_of(text)) >= 2 * len(given) >= 2 * _LEAST_GIVEN]
-        found = filter(None, (language.search("condition", text) for text in alike))
-        others = [other[0] for other in found if content_of(other[0]) - given]
+        found = [other[0] for other in (language.search("condition", text) for text in alike) if other]
+        others = [other for other in found if 2 * len(content_of(other) - given) > len(content_of(other))]
         known = frozenset[str]().union(*map(content_of, alike))
         if condition and others and len(others) == len(alike) and condition.isdisjoint(known):
             return others[0].rstrip(", ")

@@ -47,3 +47,9 @@ def test_an_answer_gives_nothing_under_another_condition(question: str, answer: 
     text = "If we cancel a crossing, you get your money back at the desk. You can take the next boat to the island."
     found = find_answer_fault(answer, question, (), [piece("ferry", text)]) or ""
     assert found.endswith(f": “{condition}”") if condition else not found
+
+
+def test_an_exception_is_no_other_condition_where_the_answer_says_the_told_one_in_its_own_words() -> None:
+    text = "If you leave a divorced spouse behind, the marriage must have lasted ten years. Those who care are exempt."
+    answer = "For a divorced spouse the marriage must have lasted ten years, unless they have your baby."
+    assert not find_answer_fault(answer, "What are the rules for a spouse?", (), [piece("benefits", text)])
