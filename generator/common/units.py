@@ -1,9 +1,9 @@
 """Compare numbers by their units: “75%” isn't “75 minutes”, two weeks are 14 days, and 23 euros may be a sum."""
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from decimal import Decimal
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, pairwise
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.numbers import other_times, write_plainly
@@ -52,12 +52,17 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
     """Return the numbers with units of a text that may be computed, by their digits, as `23 euros = 5 + 9 + 9`.
 
     They are the sum of two or three numbers that the sources have with that unit, or such a number for a year of months
-    or weeks, a week, or a month of weeks. A number comes twice in a sum only where one of the texts says “two”.
+    or weeks, a week, or a month of weeks. A number comes twice in a sum only where one of the texts says “two”. Or they
+    are the difference of two such numbers that the text has, too, or a percentage of one.
     """
     found = dict[str, str]()
     counts = {digits for each in (text, *sources) for *_, digits, _ in parse_text(each)[3]}
+    readings = [[each for each in _read_units(source) if _DECIMAL.fullmatch(each[0])] for source in sources]
+    pairs = [(n, of, after) for each in readings for (n, of, _), (_, after, _) in pairwise([*each, ("", None, "")])]
+    own, percent = {n for n, *_ in _read_units(text)}, _unit_places().get("%")
+    percentages = own & {n for n, of, _ in pairs if of == percent}
     for number, unit, spelt in _read_units(text):
-        told = {n for source in sources for n, of, _ in _read_units(source) if of == unit and _DECIMAL.fullmatch(n)}
+        told = {n for n, of, _ in pairs if of == unit}
         if unit is None or number in told or not _DECIMAL.fullmatch(number) or len(told) > _MOST_ADDENDS:
             continue
         parts = [[*each] for size in (2, 3) for each in combinations_with_replacement(sorted(map(Decimal, told)), size)]
@@ -66,7 +71,21 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
         if added := next((each for each in sums if len(each) > 3 or _are_counted(each, counts)), None):
             times = f"{len(added)} x {added[0]}" if len(added) > 3 else " + ".join(map(str, added))
             found[number] = f"{spelt} = {times}"
+            continue
+        amounts = own & {
+            n for n, of, after in pairs if of == unit or (of is None and after == unit)
+        }  # “85 to 95 euros”
+        if derived := _derive(Decimal(number), amounts, percentages):
+            found[number] = f"{spelt} = {derived}"
     return found
+
+
+def _derive(number: Decimal, told: Collection[str], percentages: Collection[str]) -> str | None:
+    """Return how a number is the difference of two that are told, or a percentage of one."""
+    amounts = sorted(map(Decimal, told))
+    found = [f"{more} - {less}" for less, more in combinations(amounts, 2) if more - less == number]
+    found += [f"{p}% of {each}" for p in sorted(percentages) for each in amounts if Decimal(p) * each == 100 * number]
+    return found[0] if found else None
 
 
 def _are_counted(addends: Sequence[Decimal], counts: Container[str]) -> bool:

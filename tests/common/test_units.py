@@ -56,3 +56,17 @@ def test_what_sources_say_in_words_alone_may_be_another_unit() -> None:
 @pytest.mark.parametrize(("said", "sums"), [("Rooms are let for six months.", {}), ("Two terms: six months.", {"6"})])
 def test_a_number_comes_twice_in_a_sum_only_where_something_is_two(said: str, sums: set[str]) -> None:
     assert set(find_sums(said, ["Give notice three months before. Guests stay three nights a month."])) == set(sums)
+
+
+@pytest.mark.parametrize(
+    ("said", "sources", "computed"),
+    [
+        ("20% of 40,000 is 8,000 euros.", ["The sum is 40,000 euros.", "Watches are covered up to 20% of it."], "8000"),
+        ("It rises from 85 to 95 euros, by 10 euros.", ["They raise the fee from 85 to 95 euros."], "10"),
+        ("The trike weighs 64 kg, 30 kg more than the bike's 34.", ["The bike: 34 kg.", "The trike: 64 kg."], "30"),
+        ("It rises from 85 to 95 euros, by 15 euros.", ["They raise the fee from 85 to 95 euros."], ""),
+        ("It costs 10 euros.", ["They raise the fee from 85 to 95 euros."], ""),  # from nothing that it says
+    ],
+)
+def test_a_number_may_be_a_difference_or_a_percentage(said: str, sources: list[str], computed: str) -> None:
+    assert "".join(find_sums(said, sources)) == computed
