@@ -31,7 +31,10 @@ class _Sentence(NamedTuple):
 
     @property
     def denies(self) -> bool:
-        return dialog_language().matches("negation", self.text)
+        """True if it denies anything, by other words than one that has an opposite itself (“forbidden”)."""
+        negation = dialog_language().pattern("negation", self.text)
+        found = [match[0].casefold() for match in negation.finditer(self.text)] if negation else []
+        return any(stem not in _opposites() for stem in stem_words(found))
 
 
 def find_opposites(text: str, sources: Sequence[str]) -> list[str]:

@@ -78,6 +78,18 @@ def test_a_full_stop_behind_a_quotation_or_bracket_ends_a_sentence(closed: str) 
         ("fr", "Les groupes paient avant le repas.", "Les groupes paient après le repas.", ["après repas"]),
         ("es", "Los grupos pagan antes de la comida.", "Los grupos pagan después de la comida.", ["después de comida"]),
         ("it", "I cani sono ammessi a bordo.", "I cani non sono ammessi a bordo.", []),  # it has no such pattern
+        ("fr", "Le phare se visite d'avril à octobre.", "Il ne se visite que d'avril à octobre.", []),  # only then
+        ("fr", "Le phare se visite d'avril à octobre.", "Le phare n'est ouvert à la visite qu'en octobre.", []),
+        ("fr", "Le phare se visite quand il fait beau.", "Il ne se visite pas quand il fait beau.", ["not visite"]),
+        ("es", "El faro se visita los martes.", "El faro no se visita más que los martes.", []),
+        ("de", "Einen Grill gibt es nicht, doch darf man einen mitbringen.", "Sie dürfen einen Grill mitbringen.", []),
+        ("de", "Hunde auf der Wiese sind untersagt.", "Hunde dürfen nicht auf die Wiese.", []),
+        ("de", "Gasgrills zu benutzen ist hier verboten.", "Gasgrills darf man hier nicht benutzen.", []),
+        ("fr", "Il est interdit de fumer dans les voitures.", "Vous ne pouvez pas fumer dans les voitures.", []),
+        ("fr", "Il est interdit de fumer dans les voitures.", "Vous pouvez fumer dans les voitures.", ["fumer"]),
+        ("es", "Queda prohibido comer en las salas.", "No se puede comer en las salas.", []),
+        ("es", "Queda prohibido comer en las salas.", "Se puede comer en las salas.", ["comer"]),
+        ("de", "Einen Grill darf man nicht mitbringen.", "Sie dürfen einen Grill mitbringen.", ["mitbringen"]),
     ],
 )
 def test_denials_of_other_languages(code: str, told: str, text: str, flips: list[str]) -> None:

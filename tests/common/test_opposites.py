@@ -56,6 +56,8 @@ def test_a_not_denies_the_next_word_that_tells_something() -> None:
     ("code", "told", "text", "found"),
     [
         ("de", "Die Kasse steht links vom Eingang.", "Die Kasse steht rechts vom Eingang.", ["rechts"]),
+        ("de", "Hunde sind an Deck erlaubt.", "Hunde sind an Deck verboten.", ["verboten"]),
+        ("de", "Hunde sind an Deck nicht verboten.", "Hunde sind an Deck erlaubt.", []),
         ("fr", "La piscine est ouverte en juillet.", "La piscine est fermée en juillet.", ["fermée"]),
         ("es", "La piscina está abierta en julio.", "La piscina está cerrada en julio.", ["cerrada"]),
         ("it", "La piscina è aperta in luglio.", "La piscina è chiusa in luglio.", []),  # it has no such list
