@@ -26,6 +26,7 @@ WORD = rf"[^\W{UNSPACED}]{{1,64}}(?:[{MARKS}]{{1,8}}[^\W{UNSPACED}]{{0,64}}){{0,
 _WORD = re.compile(WORD.replace("{1,64}", "+").replace("{0,64}", "*").replace("{0,32}", "*"))
 _PLAIN_WORD = re.compile(r"\w+")  # the same for plain texts, faster
 _SPECIAL = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1b7f\u200c\u200d\u3040-\U0010ffff]")
+_MARKS_ALONE = re.compile(r"(?<!\S)[?!:;«»]+(?!\S)")
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 _RUN = re.compile(rf"([\da-zª-ɏ]+)|((?:[^\W\da-zª-ɏ]|[{MARKS}])+)")
@@ -101,12 +102,13 @@ def _fold(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Return how many words a text has between spaces.
+    """Return how many words a text has between spaces, without the marks that French parts from its words.
 
     In scripts without spaces about as many as there are: two letters of Chinese or Japanese make one, and four of Thai,
     Lao, Burmese or Khmer, whose vowel signs and tones are letters here (of ten Thai questions a word has 4.5).
     """
     letters = [] if is_plain(text) else _UNSPACED_LETTER.findall(text)
+    text = _MARKS_ALONE.sub("", text)
     if not letters:
         return len(text.split())
     spelt = sum(letter < "\u3000" for letter in letters)

@@ -48,6 +48,7 @@ def test_words_keep_their_vowel_signs_and_letters_without_spaces_stand_alone() -
     assert words("İskele, ISKELE") == ["iskele", "iskele"] and find_runs("İskele") == [("iskele", "")]
     assert count_words("How old is it?") == 4 and count_words("図書館は") == 2
     assert count_words("ตั๋วเด็กของเรือท่าเขียวราคาเท่าไร") == 9  # seven for a reader
+    assert count_words("Combien coûte la formule « Fidèle » ?") == 5
 
 
 @pytest.mark.parametrize(
