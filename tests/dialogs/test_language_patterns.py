@@ -187,6 +187,25 @@ def test_what_is_told_beside_a_refusal_stays(code: str, partial: str, told: str)
 
 
 @pytest.mark.parametrize(
+    ("code", "told", "refusal"),
+    [
+        ("de", "Sie öffnet um neun.", "Ob Hunde hineindürfen, weiß ich nicht."),
+        ("de", "Sie öffnet um neun;", "den genauen Preis kenne ich nicht."),
+        ("de", "Sie öffnet um neun.", "Zur Gebühr kann ich nichts sagen."),
+        ("fr", "Elle ouvre à neuf heures.", "Combien coûte l'entrée, je ne le sais pas."),
+        ("fr", "Elle ouvre à neuf heures ;", "l'heure de fermeture ne m'est pas connue."),
+        ("fr", "Elle ouvre à neuf heures.", "J'ignore si elle ferme à midi."),
+        ("es", "Abre a las nueve.", "Lo que cuesta la entrada no lo sé."),
+        ("es", "Abre a las nueve.", "No me consta que cierre a mediodía."),
+    ],
+)
+def test_a_refusal_goes_with_what_it_names_first(code: str, told: str, refusal: str) -> None:
+    with speaking(code):
+        for claim in (drop_refusals(f"{told} {refusal}"), strip_refusal(f"{told} {refusal}", [told])):
+            assert claim.strip(" .") == told.strip(" .")
+
+
+@pytest.mark.parametrize(
     ("code", "question", "refusals"),
     [
         (
