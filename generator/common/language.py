@@ -153,7 +153,8 @@ class Language(Record):
         default=(), description="pairs of lists of words, one the contrary of the other (open, closed)"
     )
     spelling: dict[str, str] = Field(
-        default={}, description="other spellings of stems: a regular expression, and what is put in its place (our: or)"
+        default={},
+        description="other spellings, and ends that the stemmer leaves: a regular expression, and what replaces it (our: or)",
     )
     words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
     parts: dict[str, Annotated[str, JOINED]] = Field(

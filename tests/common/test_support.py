@@ -274,6 +274,35 @@ def test_yes_and_no_say_nothing_that_a_source_could_support(code: str, answer: s
 
 
 @pytest.mark.parametrize(
+    ("code", "said", "told"),
+    [
+        ("de", "Man zahlt, spült, kündigt.", "Bezahlen und zahlen, spülen, kündigen."),
+        ("de", "Die Spülung und die Entkalkung werden gekündigt.", "Gespült, entkalkt, kündigen."),
+        ("fr", "Ils coûtent, ouvrent, ferment, restent.", "Cela coûte, ouvre, ferme, reste."),
+        ("es", "Se usa, se abre, entra.", "Se usan, se abren, entran."),
+        ("es", "Hay que usar, abrir, entrar.", "Se usa, se abre, entra."),
+    ],
+)
+def test_verbs_of_other_languages_are_the_same_in_each_person(code: str, said: str, told: str) -> None:
+    with speaking(code):
+        assert find_unsupported(said, [told]) == ((), (), ())
+        assert find_unsupported(said, ["zzz"]).words
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("de", "Ja, genau, und zwar pro Person; dafür brauchen beide allerdings den ganzen und weiteren …"),
+        ("fr", "Vous pouvez et devez, je peux ; il y a toutefois, cependant, en revanche, pourtant, ensuite …"),
+        ("es", "Allí, siempre que esté o haya; podrá, debería; igualmente, demasiado, en ningún …"),
+    ],
+)
+def test_words_that_only_join_or_stress_say_nothing_that_a_source_could_support(code: str, text: str) -> None:
+    with speaking(code):
+        assert [term.text for term in read_terms(text)] in (["Person"], [])
+
+
+@pytest.mark.parametrize(
     ("code", "text", "source"),
     [
         (
