@@ -257,6 +257,8 @@ class Answer(dspy.Module):
             if same := next((each for each in attempt.refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
             answerability = measure_answerability(meant, answer, prediction.answerability)
+            if answerability == "partial" and prediction.answerability == "unanswerable" == question_type.expected:
+                answerability = "unanswerable"  # what it gives is the nearest thing, which the prompt asks for
             unknown = answerability == "answerable" and not prediction.known
             fault = find_answer_fault(answer, meant, history, passages)
             if not fault and question_type.expected in _HAS_ANSWER and asks_alone(answer):

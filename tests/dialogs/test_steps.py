@@ -273,6 +273,22 @@ def test_an_inconsistent_answer_stays_so_in_the_same_words() -> None:
     assert (caught.value.reason, caught.value.text) == ("inconsistent by its own check", "Blue.")
 
 
+@pytest.mark.parametrize(
+    ("kind", "own", "label"),
+    [
+        ("unanswerable", "unanswerable", "unanswerable"),
+        ("unanswerable", "partial", "partial"),
+        ("direct", "unanswerable", "partial"),
+    ],
+)
+def test_the_nearest_thing_beside_what_is_not_known_is_no_part_of_an_answer(kind: str, own: str, label: str) -> None:
+    text = "I don't have information on who drives it. The tram runs for 12 crowns."
+    model = Scripted(answer=[{"answer": text, "answerability": own, "known": False}])
+    asked = Asked("Who drives the tram?")
+    turn: Turn = model.run(lambda: Answer().acall((TRAM, BUS), (), asked, KINDS[kind]))
+    assert (turn.answer, turn.answerability) == (text, label)
+
+
 def test_an_answer_is_checked_against_the_question_without_its_slips() -> None:
     typed, meant = "how mich is the trma", "How much is the tram?"
     model = Scripted(answer=[{"answer": "You pay at the counter."}, {"answer": "The tram runs for 12 crowns."}])
