@@ -169,11 +169,19 @@ def support_of(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn)
 
 
 def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> str | None:
-    """Return why the evidence of a generated answer doesn't cover it, or None; what people cite is left to them."""
+    """Return why the evidence of a generated answer doesn't cover it, or None; what people cite is left to them.
+
+    A reply that answers nothing may ask back, deny and name things in words of its own. What it tells beside that has
+    no number or name but the evidence's.
+    """
     comparable = _is_generated(turn) and not languages().differ
     support = measure_turn(passages, history, turn) if comparable else None
     if support is None or support.covered:
         return None
+    if turn.answerability in ("unanswerable", "underspecified"):
+        telling = {term.text for term in read_terms(turn.answer) if term.kind == "name" or is_telling(term)}
+        if telling.isdisjoint(support.missing):
+            return None
     texts = [p.titled for p in passages]
     if may_reword(drop_counts(turn.answer), texts):  # then its own words, which no passage has, are left to the judge
         said, told = list_said(turn.meant, history, passages), list_told(turn.evidence, passages)

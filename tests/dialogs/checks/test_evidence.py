@@ -3,7 +3,7 @@
 import pytest
 
 from generator.dialogs.checks.evidence import find_uncovered, measure_support, measure_turn, rank_sentences
-from generator.schema import Planned
+from generator.schema import Answerability, Planned
 from tests.support.records import make_evidence_of, make_passage, make_turn
 from tests.support.scripted import piece
 
@@ -130,3 +130,34 @@ def test_words_that_no_passage_has_are_no_fault_of_the_evidence() -> None:
     assert find_uncovered([passage], [], turn.model_copy(update={"evidence": (beside,)})) is not None
     full = turn.model_copy(update={"answer": answer.format("90% used"), "evidence": (cited,)})
     assert find_uncovered([passage], [], full) is not None
+
+
+@pytest.mark.parametrize(
+    ("answerability", "question", "answer"),
+    [
+        (
+            "unanswerable",
+            "Why does the library allow three extensions?",
+            "The library doesn't allow three extensions. A loan can be extended twice.",
+        ),
+        (
+            "unanswerable",
+            "How heavy is the reading room's loan?",
+            "I don't understand that question. Could you say it differently? A loan can be extended.",
+        ),
+        ("underspecified", "How long does it last?", "There are heritage items and others. Which do you mean?"),
+    ],
+)
+def test_what_a_reply_says_that_answers_nothing_needs_no_evidence_but_for_its_numbers(
+    answerability: Answerability, question: str, answer: str
+) -> None:
+    library = piece("Lending", "A loan can be extended twice, unless it is reserved. Films are lent for 7 days.")
+    cited = (make_evidence_of(library, "A loan can be extended twice, unless it is reserved."),)
+
+    def find(text: str, of: Answerability) -> str | None:
+        turn = make_turn(1, query=question, answer=text, answerability=of, evidence=cited, reasoning="It is told.")
+        return find_uncovered([library], [], turn)
+
+    assert find(answer, answerability) is None
+    assert find(f"{answer} Films are lent for 7 days.", answerability) is not None
+    assert find("Books bought last year are lent for long.", "answerable") is not None
