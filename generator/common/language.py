@@ -154,7 +154,7 @@ class Language(Record):
     )
     spelling: dict[str, str] = Field(
         default={},
-        description="other spellings of stems, and ends left on them: a regular expression, and its replacement (our: or)",
+        description="other spellings or ends of stems: a regular expression, and its replacement (our: or)",
     )
     words: dict[WordList, Annotated[tuple[str, ...], SPLIT]] = Field(default={}, description="lists of words")
     parts: dict[str, Annotated[str, JOINED]] = Field(
