@@ -26,10 +26,11 @@ class _Term(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A sentence, or a part of one: its content words, and whether it denies anything."""
+    """A sentence, or a part of one: its content words, whether it denies anything, and keys of what it excepts."""
 
     terms: tuple[_Term, ...]
     denies: bool
+    excepted: frozenset[str]
 
 
 def find_flips(text: str, sources: Sequence[str]) -> list[str]:
@@ -48,8 +49,8 @@ def find_flips(text: str, sources: Sequence[str]) -> list[str]:
     told = [part for each in sources for part in _read(each, "", limits)] if negates or limits else []
     for marks, find, wanted in ((",", _find_denials, negates), ("", _find_limits, limits)):
         clauses = _read(text, marks, limits) if wanted else ()
-        size = sum(len(clause.terms) for clause in clauses)
-        flips += [flip for clause in clauses if len(clause.terms) * 3 >= size for flip in find(clause, told)]
+        size, keys = sum(len(each.terms) for each in clauses), {term.key for each in clauses for term in each.terms}
+        flips += [flip for each in clauses if len(each.terms) * 3 >= size for flip in find(each, told, keys)]
     return flips
 
 
@@ -59,7 +60,7 @@ def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[s
     return [(sentence, shared) for sentence, shared in alike if len(shared) > 1 and 2 * len(shared) >= len(keys)]
 
 
-def _find_denials(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
+def _find_denials(clause: _Part, told: Sequence[_Part], of_text: set[str]) -> Iterator[str]:
     alike = _list_alike(clause, told)
     # “Wait an hour before you swim” doesn't say that you swim.
     for place, term in ((place, term) for place, term in enumerate(clause.terms) if _BEFORE not in term.marks):
@@ -69,6 +70,8 @@ def _find_denials(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
         like = [sentence for sentence, shared in alike if term.key in shared]
         # Where both deny something they may well say the same: “may not be used” and “prohibits to use”.
         like = [] if clause.denies and any(sentence.denies for sentence in like) else like
+        # “It isn't refunded, unless the ship is late” says both.
+        like = [] if any(sentence.excepted & of_text for sentence in like) else like
         if like and not term.number and not any(term.denied in _denials(term.key, beside, each.terms) for each in like):
             yield f"not {term.spelt}" if term.denied else term.spelt
 
@@ -84,7 +87,7 @@ def _denials(key: str, beside: set[str], sentence: Sequence[_Term]) -> set[bool]
     return near or {denied for denied, _ in found}
 
 
-def _find_limits(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
+def _find_limits(clause: _Part, told: Sequence[_Part], _: set[str]) -> Iterator[str]:
     alike, keys = _list_alike(clause, told), {term.key for term in clause.terms}
     near = [each for each in told if len({term.key for term in each.terms} & keys) > 1]
     for term in clause.terms:
@@ -111,7 +114,10 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
     # “No more than” denies nothing.
     denials = (each for each in negation.finditer(text) if each.start() not in inside) if negation else ()
     found = sorted([*found, *((*each.span(), _DENIED, each[0]) for each in denials)])
+    exception = language.pattern("exception", text)
+    exceptions = [each.end() for each in exception.finditer(text)] if exception else []
     parts, terms, denies, said, before = list[_Part](), list[_Term](), False, dict[str, str](), ""
+    excepted, usual = set[str](), None  # the keys behind an exception, and those before it
     for word, key, start, is_number in tokens:
         while found and start >= found[0][1]:
             _, _, mark, spelt = found.pop(0)
@@ -121,13 +127,19 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
                 terms[-2:] = (term._replace(marks={**term.marks, **more}) for term in terms[-2:])
             elif mark != _DENIED or word.casefold() not in language.listed("clause"):  # “Not while …” denies no more
                 said = {**said, mark: spelt}
+        if exceptions and start >= exceptions[0]:
+            usual = {term.key for term in terms}
+            exceptions.pop(0)
         if key and word.casefold() not in language.idle:
             if start not in inside:
                 terms.append(_Term(key, word, said, is_number))
                 said = {}
+                if usual is not None and key not in usual:
+                    excepted.add(key)
         elif not key and (word in marks or ends_sentence(word, before)):
-            parts.append(_Part(tuple(terms), denies))
-            terms, denies, said = [], False, {}
+            parts.append(_Part(tuple(terms), denies, frozenset(excepted)))
+            terms, denies, said, excepted, usual = [], False, {}, set(), None
         before = word
-    parts.append(_Part(tuple(terms), denies or any(mark == _DENIED for _, _, mark, _ in found)))
+    denies = denies or any(mark == _DENIED for _, _, mark, _ in found)
+    parts.append(_Part(tuple(terms), denies, frozenset(excepted)))
     return tuple(part for part in parts if part.terms)

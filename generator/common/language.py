@@ -82,6 +82,7 @@ PatternName = Literal[
     "asks_difference",
     "alike",  # says what two have in common, and no more
     "negation",  # what stands behind it is denied
+    "exception",  # what stands behind it isn't
     "limit",  # with groups: what follows is the least or most, or comes after or before; what went, with “_behind”
     "amount",  # of one, a half or a quarter of a unit, which is the group of that name
     "and_half",  # behind a number

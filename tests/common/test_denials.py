@@ -57,6 +57,41 @@ def test_a_sentence_that_agrees_suffices() -> None:
     assert not find_flips("Dogs aren't allowed on the deck.", [RULES, "Dogs are not allowed on the inner deck."])
 
 
+@pytest.mark.parametrize(
+    ("code", "told", "allowed", "general"),
+    [
+        (
+            "en",
+            "Tickets aren't refunded, unless the crossing is cancelled because of storms.",
+            "Tickets are refunded if the crossing is cancelled.",
+            "Tickets are refunded at the counter.",
+        ),
+        (
+            "de",
+            "Hunde dürfen nicht in die Praxis mitgebracht werden, ausgenommen Blindenhunde.",
+            "Ja, Hunde dürfen in die Praxis mitgebracht werden, wenn es Blindenhunde sind.",
+            "Hunde dürfen in die Praxis mitgebracht werden.",
+        ),
+        (
+            "fr",
+            "Le télétravail à l'étranger n'est pas admis, sauf dix jours par an en Europe.",
+            "Le télétravail à l'étranger est admis en Europe.",
+            "Le télétravail à l'étranger est admis.",
+        ),
+        (
+            "es",
+            "No se devuelve el dinero del billete, salvo si la travesía se cancela.",
+            "Se devuelve el dinero si la travesía se cancela.",
+            "Se devuelve el dinero del billete.",
+        ),
+    ],
+)
+def test_what_is_excepted_may_be_said(code: str, told: str, allowed: str, general: str) -> None:
+    with speaking(code):
+        assert not find_flips(allowed, [told]) and not find_flips(told, [told])
+        assert find_flips(general, [told])
+
+
 @pytest.mark.parametrize("closed", ["“We would never want it”.", "They do not (see below)."])
 def test_a_full_stop_behind_a_quotation_or_bracket_ends_a_sentence(closed: str) -> None:
     told = "And with that, Cotton's mother dropped her into a bucket of water."
