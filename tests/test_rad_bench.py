@@ -67,7 +67,7 @@ def test_the_judge_sees_the_contexts_of_its_turn_alone(site: Site) -> None:
 
 def test_an_item_whose_contexts_do_not_suffice_is_a_drop(site: Site) -> None:
     def insufficient(body: Body) -> dict[str, object]:
-        return {"suffices": "Go on with" not in prompt(body)}
+        return {"suffices": "The User says:\nGo on with" not in prompt(body)}
 
     responder = replying(judge=insufficient, candidates=write_set)
     with scenario_server(responder=responder) as server:

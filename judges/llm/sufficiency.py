@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import dspy
 
-from generator.prompts.sections import Documents
+from generator.prompts.sections import Conversation, Documents
 from generator.schema import Passage, Turn, Verdict
 from judges.base import ModelJudge, ModelJudgeSettings, rubric
 
@@ -16,6 +16,7 @@ class Sufficient(dspy.Signature):
     __doc__ = rubric(__file__)
 
     documents: Documents = dspy.InputField()
+    dialog: Conversation = dspy.InputField()
     query: str = dspy.InputField(desc="The User says")
     response: str = dspy.InputField(desc="The reference")
     explanation: str = dspy.OutputField(

@@ -10,8 +10,8 @@ from tests.support.scripted import Scripted
 PASSAGES = [make_passage("p1", "The ferry sails at ten."), make_passage("p2", "The mill is old.")]
 
 
-def asked(model: Scripted, turn: Turn) -> tuple[str, str]:
-    verdict = model.run(lambda: SufficiencyJudge("m").judge(PASSAGES, (), turn))
+def asked(model: Scripted, turn: Turn, *before: Turn) -> tuple[str, str]:
+    verdict = model.run(lambda: SufficiencyJudge("m").judge(PASSAGES, before, turn))
     return verdict.label, verdict.explanation
 
 
@@ -23,6 +23,15 @@ def test_it_labels_the_reference_by_the_contexts_of_its_turn(suffices: bool, lab
     (prompt,) = model.prompts("judge")
     assert "The ferry sails at ten." in prompt and "The mill is old." not in prompt
     assert "The reference:\nAt ten.\n" in prompt
+
+
+def test_it_sees_what_a_later_question_goes_on_from() -> None:
+    model = Scripted(judge=[{"explanation": "By sentence 1.", "suffices": True}])
+    before = make_turn(1, query="Plan a day on Norrey for two.", answer="", hits=make_hits("p2"))
+    turn = make_turn(2, query="We must be there by eleven.", answer="Take the ferry.", hits=make_hits("p1"))
+    asked(model, turn, before)
+    (prompt,) = model.prompts("judge")
+    assert "User: Plan a day on Norrey for two.\n</dialog>" in prompt and "The mill is old." not in prompt
 
 
 def test_a_turn_without_a_reference_is_not_asked_about() -> None:
