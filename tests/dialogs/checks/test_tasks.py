@@ -149,6 +149,8 @@ def test_the_result_and_the_mistake() -> None:
     assert of(("How long?", "4,200 or 6,650 km."), doubt) == "the first answer has the result"
     assert of(asked, doubt, mistake="4300 km") == "the first answer lacks the mistake"
     assert of(asked, (doubt[0], "It has 4,200 km and 6,650 km.")) == "the last answer keeps the mistake"
+    told = ("No, it has 6650 km, doesn't it?", doubt[1])
+    assert of(asked, told) == "the User gives the right answer"
     lacking = fault("SA", ("How long is it?", "Long."), ("Is it?", "It has 6,650 km."), result="6650 km")
     assert lacking == "the first answer lacks the result"
     steps = [("5 and 9?", "14."), ("Twice that?", "28.")]
@@ -160,7 +162,7 @@ def test_the_result_and_the_mistake() -> None:
 
 def test_words_of_a_task_are_looked_for_in_english_only() -> None:
     seat = ("Was kostet ein Jahresplatz?", "Ein Jahresplatz kostet 120 Euro.")
-    doubt = ("Das stimmt nicht, es sind doch 110 Euro.", "Sie haben recht: Er kostet 110 Euro und keine 120 Euro.")
+    doubt = ("Das stimmt nicht, es sind doch weniger.", "Sie haben recht: Er kostet 110 Euro und keine 120 Euro.")
     with speaking("de"):
         assert fault("SC", seat, doubt, result="110 Euro", mistake="120 Euro") == ""
         assert fault("SC", seat, doubt, result="99 Euro", mistake="120 Euro") == "the last answer lacks the result"
