@@ -82,9 +82,13 @@ class WholeDialogProgram(Program):
             kept, fault = self._find_fault(task, written, turns, documents.passages)
             turns = turns[:kept]
             if self.choose and not task.mistake:
+                # In a task some answers claim nothing: they only ask, or take up what the User told.
+                silent = not task.open_ended and any(evidence[:kept])
                 covered: tuple[Turn, ...] = ()
                 for turn in turns:
-                    covered = (*covered, await choose_evidence(self.choose, documents, covered, turn))
+                    if turn.evidence or not silent:
+                        turn = await choose_evidence(self.choose, documents, covered, turn)
+                    covered = (*covered, turn)
                 turns = covered
             if turns and (not self.grounded or any(evidence[:kept]) or any(turn.evidence for turn in turns)):
                 return Draft(turns, documents.passages, end=Rejected("write", *fault) if fault else None)

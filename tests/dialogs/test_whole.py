@@ -130,6 +130,15 @@ def test_evidence_that_covers_no_answer_is_chosen_once_more() -> None:
     assert find_uncovered(draft.passages, draft.turns[:1], uncovered), "later turns are checked as the first is"
 
 
+def test_an_answer_that_cites_nothing_beside_one_that_does_gets_no_evidence() -> None:
+    pairs = [
+        ("We moved to a house by the harbour.", "A move in May is a good start. Have you met your neighbours?"),
+        ("One, he paints doors.", "Like the one of the harbour, which has a blue door."),
+    ]
+    draft = write(Scripted(write=[reply(*pairs, evidence=[[], [2]])]), plan("PI", 2), grounded=True)
+    assert [[e.text for e in turn.evidence] for turn in draft.turns] == [[], ["It has a blue door."]]
+
+
 @pytest.mark.parametrize(
     ("name", "fields", "first", "last"),
     [
