@@ -22,21 +22,32 @@ from taxonomy import Scenario
 Asked = tuple[str, str]
 
 _FORM = (
-    r"(?:summar(?:y|ies)|tables?|lists?|bullets?|bullet[ -]points?|points|overviews?|articles?|essays?|reports?"
-    r"|paragraphs?|outlines?|timelines?|analys[ei]s|sections?|handouts?|posts?|briefs?|briefings?|texts?|drafts?|stor(?:y|ies)"
-    r"|guides?|speech(?:es)?|letters?|lessons?|surveys?|reviews?|introductions?"
-    r"|releases?|memos?|e-?mails?|FAQs?|slides?|notes)"
+    r"(?:summar(?:y|ies)|tables?|lists?|bullets?|bullet[ -]points?|points|overviews?|articles?|essays?"
+    r"|paragraphs?|outlines?|timelines?|analys[ei]s|sections?|handouts?|briefings?|memos?|FAQs?|slides?"
 )
-_TEXT = re.compile(
-    rf"\b(?:{_FORM}|facts|sum up|summari[sz]e|write|draft|compare|\d+ (?:words|sentences))\b", re.IGNORECASE
+# Forms that documents tell of, too (“what an engineering report recommended”).
+_TOLD = (
+    r"|reports?|posts?|briefs?|texts?|drafts?|stor(?:y|ies)|guides?|speech(?:es)?|letters?|lessons?|surveys?|reviews?"
+    r"|introductions?|releases?|e-?mails?|notes"
 )
+_COUNT = r"(?:an?|another|one|two|three|four|five|six|seven|eight|ten|twenty|thirty|forty|fifty|\d+)"
+_LENGTH = rf"{_COUNT}[ -](?:[\w-]+ )?(?:words?|sentences?|lines?|pages?)"
+_TEXT = re.compile(rf"\b(?:{_FORM}{_TOLD})|facts|sum up|summari[sz]e|write|draft|compare|{_LENGTH})\b", re.IGNORECASE)
 # A form of its own has an article or a number, or is “in points”; “the table”, “in your draft” is the one there is.
 _THERE = r"(?!(?:the|th(?:is|at|[eo]se)|my|our|your|his|her|its|their)\b)"
+_BEFORE = "".join(rf"(?<!\b{word} )" for word in ("the", "to", "of", "from", "on", "about", "after", "against"))
 _OWN_FORM = re.compile(
-    rf"\b(?:an?|another|one|two|three|four|five|\d+|as|in) (?:{_THERE}[\w-]+ ){{0,2}}?{_FORM}\b"
-    r"|\b\d+ (?:words|sentences)\b",
+    rf"{_BEFORE}\b(?:{_COUNT}|as|in) (?:{_THERE}[\w-]+ ){{0,2}}?{_FORM})\b"
+    rf"|\b(?:write|draft|compose|make|prepare|create) (?:{_THERE}[\w-]+ ){{1,3}}?{_FORM}{_TOLD})\b",
     re.IGNORECASE,
 )
+# Of a text that is there, too: how long it is to be, and its layout at the end.
+_LAID_OUT = re.compile(
+    r"\b\d+ (?:words|sentences)\b|\b(?:as|in|into) (?:an? |\w+ )?(?:tables?|lists?|bullets?|bullet[ -]points?|points)$",
+    re.IGNORECASE,
+)
+# What a question asks about: “what a report recommended”, up to the next comma.
+_ASKED = re.compile(r"\b(?:what|how|why|who|whom|whose|which|where|when|whether|that)\b[^,.;:!?]*", re.IGNORECASE)
 # Stems that requests for a plan share; the conditions are the others.
 _PLAN = frozenset(
     content_stems("plan trip travel journey tour visit final now new we i us me my our need want like day")
@@ -106,7 +117,11 @@ def _example_topics(scenario: Scenario) -> set[str]:
 def _form_first(questions: Sequence[str]) -> Fault | None:
     if not _TEXT.search(questions[0]):
         return "the first question asks for no text, such as a summary or a table", questions[0]
-    return next((("a later question names a form", q) for q in questions[1:] if _OWN_FORM.search(q)), None)
+    return next((("a later question names a form", q) for q in questions[1:] if _names_form(q)), None)
+
+
+def _names_form(question: str) -> bool:
+    return bool(_OWN_FORM.search(_ASKED.sub("", question)) or _LAID_OUT.search(question.rstrip(" .!?")))
 
 
 def _adds_conditions(questions: Sequence[str]) -> Fault | None:

@@ -83,6 +83,41 @@ def test_a_later_question_may_speak_of_the_text_there_is() -> None:
     assert fault("news", ("Draw up a press release on the fire at Norrey mill.", *NEWS[1:])) is None
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Now work in what an engineering report recommended, and why nothing was done.",
+        "Add the findings of the two reports on the site.",
+        "Please add what the owners said in a letter to the town.",
+        "Now bring in what a survey of 1,200 households found.",
+        "Add what happened after an article in the local paper.",
+        "Close it with a review by the ministry and what it leaves open.",
+    ],
+)
+def test_a_later_question_may_be_about_what_a_report_or_a_letter_says(question: str) -> None:
+    assert fault("news", (*NEWS[:2], question)) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Add what it costs as a table.", "End with an outlook in one paragraph.", "Write a letter to the owners."],
+)
+def test_a_later_question_names_no_form_in_other_words_either(question: str) -> None:
+    assert fault("news", (*NEWS[:2], question)) == "a later question names a form"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Give me the gist of the fire at Norrey mill in three sentences.",
+        "I need a quick rundown of the fire at Norrey mill, four lines at most.",
+        "Please prepare a one-page primer on the fire at Norrey mill.",
+    ],
+)
+def test_a_first_question_that_fixes_a_length_asks_for_a_text(question: str) -> None:
+    assert fault("news", (question, *NEWS[1:])) is None
+
+
 def test_words_of_a_request_are_looked_for_in_english_only() -> None:
     asked = ("Schreib mir eine Zusammenfassung in 80 Wörtern.", "Ergänze die Ursache.", "Und die Pläne der Eigentümer.")
     assert fault("news", asked)
