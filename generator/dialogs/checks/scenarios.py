@@ -63,6 +63,8 @@ _FORM_STEMS = frozenset(
 _BORROWED = 4
 # The share of a later question's stems that may have been there before.
 _REPEATED = 0.5
+# So many digits has a number that is a budget rather than a day, an age or an hour.
+_AMOUNT = 3
 
 
 def find_set_fault(
@@ -132,7 +134,7 @@ def _adds_conditions(questions: Sequence[str]) -> Fault | None:
             return "a later question adds no condition", question
         if len(mine & before) > _REPEATED * len(mine):
             return "a later question repeats conditions", question
-        if {word for word in words(question) if word.isdigit()} & before:
+        if {word for word in words(question) if word.isdigit() and len(word) >= _AMOUNT} & before:
             return "a later question repeats a number", question
     return None
 

@@ -69,6 +69,11 @@ def test_what_makes_a_set_unusable(scenario: str, place: int, question: str, rea
     assert fault(scenario, (*good[:place], question, *good[place + 1 :])) == reason
 
 
+def test_a_day_an_age_and_an_hour_are_no_repeated_number() -> None:
+    first = "Plan a day on Norrey for 12 pupils, on 14 June."
+    assert fault("travel", (first, "They are 10 and 11 years old.", "Lunch by 12:10, please: the final plan?")) is None
+
+
 def test_words_about_the_form_are_no_topic_of_an_example() -> None:
     last = "End the article with why some mills burn. Write in two paragraphs of about 80 words."
     asked = ("Write an article about the fire.", "Go on with the mill.", last)
