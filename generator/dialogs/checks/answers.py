@@ -264,7 +264,8 @@ def _find_told_refusal(answer: str, told: str, passages: Sequence[Passage]) -> s
     for text in (text for p in passages for text in told_in(p)) if unknown else ():
         stems = content_of(text)
         more = {term.key for term in read_terms(text) if term.kind != "word"} - mine
-        if len(more) >= _LEAST_MORE and len(said & stems) >= _LEAST_MORE and any(each <= stems for each in unknown):
+        shared = (len((said - each) & stems) for each in unknown if each <= stems)
+        if len(more) >= _LEAST_MORE and max(shared, default=0) >= _LEAST_MORE:
             return text
     return None
 

@@ -306,6 +306,13 @@ def test_what_the_rest_of_the_sentence_tells_is_not_unknown(answer: str, refused
     assert (found or "").startswith("says that something isn't known that is told") is refused
 
 
+def test_what_a_sentence_tells_of_another_thing_may_be_unknown() -> None:
+    tram = piece("tram", "Ordinary tickets aren't valid here; a ride costs 5 crowns, and under 6 it is free.")
+    airport = piece("airport", "To the airport there is a supplement of 2 crowns in addition to an ordinary ticket.")
+    told = "To the airport you pay 2 crowns on top of an ordinary ticket. I don't know what an ordinary ticket costs."
+    assert find_answer_fault(told, "What is a ticket to the airport?", (), [tram, airport]) is None
+
+
 def test_an_empty_answer_is_refused() -> None:
     assert fault("…") == "empty answer"
 
