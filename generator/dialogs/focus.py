@@ -11,6 +11,8 @@ from generator.common.support import read_terms
 from generator.schema import Passage, Retriever, Split, Turn
 
 FOCUS_CHARS = 300
+# How much lower than the best score that of a hit may be, as a share of it.
+_FAR = 2 / 3
 _TELLING = 3  # content words that a sentence has which tells something
 
 
@@ -19,8 +21,9 @@ async def choose_focus(
 ) -> str:
     """Return the beginning of a passage that no answer of the dialog rests on yet; empty if there is none.
 
-    Alternately, it is a passage that was retrieved before, and one near the last answer that was not: preferably of a
-    document that the dialog doesn't have.
+    Alternately, it is a passage that was retrieved for the last question, and one near the last answer that wasn't
+    retrieved: preferably of a document that the dialog doesn't have. What a search of a few documents brings last, with
+    less than a third of the score of its first, is about something else.
 
     Args:
         k: the number of passages searched for a near one.
@@ -28,12 +31,15 @@ async def choose_focus(
         place: the turn's place in its plan, from 0: after a skipped turn, the next one starts elsewhere.
     """
     used = {evidence.passage_id for turn in history for evidence in turn.evidence}
-    unused = [p for p in passages if p.id not in used]
+    hits = next((turn.hits for turn in reversed(history) if turn.hits), ())
+    near_hits = {hit.passage_id for hit in hits if _is_near(hit.score, hits[0].score)}
+    unused = [p for p in passages if p.id not in used and (p.id in near_hits or not hits)]
     if place % 2 == 0 or not unused:
         known, documents = {p.text_key for p in passages}, {p.document_id for p in passages}
         last = history[-1]
         results = await retriever.search(f"{last.retrieval_query or last.query} {last.answer}", k, split)
-        near = [scored.passage for scored in results if scored.passage.text_key not in known]
+        new = (scored for scored in results if scored.passage.text_key not in known)
+        near = [scored.passage for scored in new if _is_near(scored.score, results[0].score)]
         near.sort(key=lambda p: p.document_id in documents)  # stable: best first among either
         if near:
             return _beginning(near[0])
@@ -79,6 +85,10 @@ def count_new_passages(passages: Iterable[Passage], history: Sequence[Turn], tur
 
     used = find(history)
     return sum(not any(_share_text(each, other) for other in used) for each in find([turn]))
+
+
+def _is_near(score: float, best: float) -> bool:
+    return best - score <= _FAR * abs(best)
 
 
 def _share_text(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from generator.dialogs.focus import choose_focus, count_new_passages, find_next_sentence
 from generator.prompts.sections import Documents
-from generator.schema import Evidence, Passage, Turn
+from generator.schema import Evidence, Hit, Passage, Turn
 from tests.support.records import make_evidence, make_passage, make_turn
 from tests.support.scripted import Shelf, piece, said
 
@@ -39,6 +39,18 @@ def test_every_other_one_starts_from_a_neighbour_rather_of_another_document() ->
     assert start(shelf, (A, B), resting_on("pier", "")).startswith("Mole: The mole opened")
     assert shelf.asked == [("question 1 answer 1", 4, "train")]
     assert start(Shelf([[A, near]]), (A, B), resting_on("pier", "")) == "Pier: The pier is long."
+
+
+def test_a_later_question_does_not_start_from_what_a_small_collection_brings_last() -> None:
+    scored = enumerate([(A, 9.0), (B, 4.0), (C, 1.0)], 1)
+    hits = tuple(Hit(passage_id=p.id, score=score, rank=rank, new=True) for rank, (p, score) in scored)
+    one, two = (
+        tuple(turn.model_copy(update={"hits": hits}) for turn in resting_on(*names))
+        for names in (("pier",), ("pier", "quay"))
+    )
+    assert start(Shelf([]), (C, A, B), one).startswith("Quay: ")
+    assert start(Shelf([[*[A] * 6, C]]), (A, B), two).startswith("Mole: ")
+    assert start(Shelf([[*[A] * 7, C]]), (A, B), two) == ""
 
 
 def test_after_a_turn_that_was_lost_the_next_one_starts_elsewhere() -> None:
