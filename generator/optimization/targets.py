@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from statistics import fmean
 from typing import NamedTuple, cast, get_args
@@ -109,14 +108,15 @@ class JudgeTarget(Target):
         self.name, self.criterion, self.tasks = f"{_JUDGE}{name}", name, {}
         settings: JudgeSettings = build_choice("judge", name)
         self.step = cast(dspy.Module, settings.build(model))
-        outputs = [signature.output_fields for signature in self.step.signatures] if settings.asks_model else []
-        self.labels = [label for each in outputs if "label" in each for label in get_args(each["label"].annotation)]
-        if any(P_YES in each for each in outputs):
-            self.labels, self.criterion = ["correct", "incorrect"], "correctness"
+        self.labels = _list_labels(settings, self.step)
         if not self.labels:
+            why = "its verdict is no label, and no score of one answer is right or wrong"
             raise ConfigError(
-                f"target={self.name}: gives no labels that could be compared with people's; choose another"
+                f"target={self.name}: {why if settings.asks_model else 'asks no model, so it has no instructions'}; "
+                f"choose from: {', '.join(_list_judges())}"
             )
+        if any(P_YES in signature.output_fields for signature in self.step.signatures):
+            self.criterion = "correctness"
         self._words: Judge | None = _grounding() if name == "correctness" else None
 
     async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
@@ -269,11 +269,21 @@ def find_target(name: str, model: str) -> Target:
         return steps[name]()
     if name.startswith(_JUDGE) and (judge := name.removeprefix(_JUDGE)) in choices("judge"):
         return JudgeTarget(judge, model)
-    known = [*steps]
-    for judge in choices("judge"):
-        with suppress(ConfigError):  # it gives no labels
-            known.append(JudgeTarget(judge, model).name)
-    raise ConfigError(f"target={name}: unknown; choose from: {', '.join(known)}")
+    raise ConfigError(f"target={name}: unknown; choose from: {', '.join([*steps, *_list_judges()])}")
+
+
+def _list_labels(settings: JudgeSettings, judge: dspy.Module) -> list[str]:
+    """Return the labels that a judge's model chooses from; none if it chooses none."""
+    outputs = [signature.output_fields for signature in judge.signatures] if settings.asks_model else []
+    if any(P_YES in each for each in outputs):
+        return ["correct", "incorrect"]
+    return [label for each in outputs if "label" in each for label in get_args(each["label"].annotation)]
+
+
+def _list_judges() -> list[str]:
+    """Return the judges that are targets."""
+    judges = {name: build_choice("judge", name) for name in choices("judge")}
+    return [f"{_JUDGE}{name}" for name, settings in judges.items() if _list_labels(settings, settings.build(""))]
 
 
 def find_metrics(target: Target, names: Sequence[str]) -> tuple[str, ...]:

@@ -298,7 +298,11 @@ def test_a_program_file_is_loaded_by_judges_and_runs(
 
 BAD: dict[str, tuple[str, str]] = {
     "target": ("target=judge.wisdom", "target=judge.wisdom: unknown; choose from: answer,"),
-    "scores": ("target=judge.rl_f", "gives no labels"),
+    "scores": (
+        "target=judge.task",
+        "no score of one answer is right or wrong; choose from: judge.answerability, judge.correctness, judge.idk, ",
+    ),
+    "no model": ("target=judge.grounding", "target=judge.grounding: asks no model"),
     "metric": ("metric=beauty", "metric=beauty: unknown for target=judge.correctness; choose from: labels"),
     "labels": ("data={unlabelled}", "none of 4 examples has a label of people"),
     "other labels": ("target=judge.answerability", "none of 40 examples"),
