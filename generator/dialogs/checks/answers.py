@@ -92,7 +92,9 @@ def find_answer_fault(
         return f"says that something isn't known that is told: answer from “{more}”"
     # Where an answer had several things to tell of, the one that was meant is told again.
     answered = [turn for turn in history if turn.answerability != "underspecified"]
-    if _repeats(told, question, answered):
+    # Beside “I don't know” the nearest thing that is known may be told again, and what is asked to be confirmed.
+    replies = has_refusal(answer) or _confirms(answer, question)
+    if not replies and _repeats(told, question, answered):
         return "repeats an earlier answer"
     if (again := _find_sentence_again(told, answered)) is not None:
         return f"repeats a sentence: write “{again}”" if again else "repeats a sentence"
@@ -149,6 +151,13 @@ def _repeats(told: str, question: str, history: Sequence[Turn]) -> bool:
     words_alone = len(added) >= _LEAST_ADDED and {kind for _, kind in added} == {"word"}
     again = words_alone and any(added == _find_added(turn.answer, turn.meant) for turn in history)
     return again or any(len(mine & other) >= _REPEATED * len(mine | other) for other in others)
+
+
+def _confirms(answer: str, question: str) -> bool:
+    """Return True for “Yes, …” and “No, …” to “Do you mean …?”"""
+    language = dialog_language()
+    replies = language.begins_with("affirms", answer) or language.begins_with("denies", answer)
+    return replies and language.matches("clarifies", question)
 
 
 def _find_added(answer: str, question: str) -> set[tuple[str, str]]:

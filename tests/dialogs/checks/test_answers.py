@@ -330,6 +330,18 @@ def test_an_answer_that_repeats_an_earlier_one_is_refused() -> None:
     assert find_answer_fault("The bus costs five crowns a week.", "And the bus?", fares) is None
 
 
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        (f"I don't have information on which night is meant. Still, {LONG[0].lower()}{LONG[1:]}", "Which night?"),
+        (f"Yes, {LONG[0].lower()}{LONG[1:]}", "Do you mean three crowns from all of them?"),
+    ],
+)
+def test_what_was_told_may_be_told_again_beside_a_refusal_or_a_yes(answer: str, question: str) -> None:
+    assert fault(answer, question, LONG) is None
+    assert fault(answer.partition(", ")[2], question, LONG) == "repeats an earlier answer"
+
+
 def test_a_sentence_that_was_said_is_left_out() -> None:
     new = "Children under six travel free of charge in the company of an adult."
     for answer, earlier in ((f"{LONG} {new}", LONG), (f"{new} {new}", "Yes.")):
