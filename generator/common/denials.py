@@ -1,12 +1,14 @@
 """Find where a text contradicts its sources: “isn't refunded” for “is refunded”, “after breakfast” for “before” it."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.support import ends_sentence, read_tokens
 
-_DENIED = "not"
+# A denial; one that only says which things are meant (“letters that aren't answered”), or on what condition.
+_DENIED, _RESTRICTS = "not", "that not"
 # The groups of the pattern `limit`, and what each contradicts.
 _BEHIND, _BEFORE = "_behind", "before"
 _CONTRARY = {"least": "most", "most": "least", _BEFORE: "after", "after": _BEFORE}
@@ -63,8 +65,10 @@ def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[s
 def _find_denials(clause: _Part, told: Sequence[_Part], of_text: set[str]) -> Iterator[str]:
     alike = _list_alike(clause, told)
     # “Wait an hour before you swim” doesn't say that you swim.
-    for place, term in ((place, term) for place, term in enumerate(clause.terms) if _BEFORE not in term.marks):
-        if term.denied and any(each.denied for each in clause.terms[:place]):
+    for place, term in enumerate(clause.terms):
+        if not term.marks.keys().isdisjoint((_BEFORE, _RESTRICTS)):
+            continue
+        if term.denied and any(each.denied or _RESTRICTS in each.marks for each in clause.terms[:place]):
             continue  # “That doesn't mean that dogs aren't allowed.”
         beside = {clause.terms[at].key for at in (place - 1, place + 1) if 0 <= at < len(clause.terms)}
         like = [sentence for sentence, shared in alike if term.key in shared]
@@ -78,7 +82,12 @@ def _find_denials(clause: _Part, told: Sequence[_Part], of_text: set[str]) -> It
 
 def _denials(key: str, beside: set[str], sentence: Sequence[_Term]) -> set[bool]:
     """Return whether a sentence denies a word: if it does and doesn't, as it does beside the same neighbours."""
-    found = [(term.denied, place) for place, term in enumerate(sentence) if term.key == key]
+    found = [
+        (denied, place)
+        for place, term in enumerate(sentence)
+        if term.key == key
+        for denied in ((True, False) if _RESTRICTS in term.marks else (term.denied,))
+    ]
     near = {
         denied
         for denied, place in found
@@ -113,7 +122,8 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
     inside = {at for start, end, *_ in found for at in range(start, end)}
     # “No more than” denies nothing.
     denials = (each for each in negation.finditer(text) if each.start() not in inside) if negation else ()
-    found = sorted([*found, *((*each.span(), _DENIED, each[0]) for each in denials)])
+    marked = ((each, _RESTRICTS if _restricts(tokens, each.start()) else _DENIED) for each in denials)
+    found = sorted([*found, *((*each.span(), mark, each[0]) for each, mark in marked)])
     exception = language.pattern("exception", text)
     exceptions = [each.end() for each in exception.finditer(text)] if exception else []
     parts, terms, denies, said, before = list[_Part](), list[_Term](), False, dict[str, str](), ""
@@ -121,7 +131,7 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
     for word, key, start, is_number in tokens:
         while found and start >= found[0][1]:
             _, _, mark, spelt = found.pop(0)
-            denies = denies or mark == _DENIED
+            denies = denies or mark in (_DENIED, _RESTRICTS)
             if mark.endswith(_BEHIND):  # “12 months or more”
                 more = {mark.removesuffix(_BEHIND): spelt}
                 terms[-2:] = (term._replace(marks={**term.marks, **more}) for term in terms[-2:])
@@ -140,6 +150,19 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
             parts.append(_Part(tuple(terms), denies, frozenset(excepted)))
             terms, denies, said, excepted, usual = [], False, {}, set(), None
         before = word
-    denies = denies or any(mark == _DENIED for _, _, mark, _ in found)
+    denies = denies or any(mark in (_DENIED, _RESTRICTS) for _, _, mark, _ in found)
     parts.append(_Part(tuple(terms), denies, frozenset(excepted)))
     return tuple(part for part in parts if part.terms)
+
+
+def _restricts(tokens: Sequence[tuple[str, str, int, bool]], start: int) -> bool:
+    """Return True if a “not” that starts there stands right behind “that”, “who” or “if”, but for “is” or “does”.
+
+    Behind a comma it tells something: “…, which isn't refunded.”
+    """
+    language = dialog_language()
+    place = bisect_left(tokens, start, key=lambda token: token[2]) - 1
+    while place >= 0 and tokens[place][0].casefold() in language.listed("auxiliary"):
+        place -= 1
+    openers = language.listed("clause") | language.listed("question")
+    return place > 0 and tokens[place][0].casefold() in openers and tokens[place - 1][0] not in ",;:"

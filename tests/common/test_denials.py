@@ -42,6 +42,19 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
     assert find_flips(text, [RULES]) == flips
 
 
+@pytest.mark.parametrize(
+    ("told", "text", "flips"),
+    [
+        ("Letters that are not answered within ten days are sent again.", "Answer letters within ten days.", []),
+        ("Letters within ten days are not answered again.", "Letters within ten days are answered.", ["answered"]),
+        ("A bike in the yard is insured if it was locked.", "A bike that wasn't locked in the yard isn't insured.", []),
+        ("Letters are sent by post, which isn't answered for.", "Letters sent by post are answered for.", ["answered"]),
+    ],
+)
+def test_what_only_says_which_ones_are_meant_denies_nothing(told: str, text: str, flips: list[str]) -> None:
+    assert find_flips(text, [told]) == flips
+
+
 def test_a_shorter_sentence_that_agrees_suffices() -> None:
     claim = "Yes, the court in the old town hall hears your case, as it takes claims of up to 900 euros."
     assert find_flips(claim, [RULES]) == ["up to 900"]
