@@ -69,6 +69,7 @@ def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list
         text = " ".join(each for each in parted if not language.matches("negation", each))
     parts = _read(text)
     told = [_read(source) for source in sources]
+    every = [part for own in told for part in own]
     # Who says what isn't meant asks for none of its words.
     asked = frozenset[str]() if language.matches("negation", question) else term_keys(question)
     found = list[str]()
@@ -77,7 +78,11 @@ def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list
             places = [(own, each) for each in told for own in each if value.key in own.keys]
             near = [(own, each) for own, each in places if not own.words.isdisjoint(said.words | asked)] or places
             if near and all(
-                any(_is_of(other, said, own, parts, asked) for other in each if _is_rival(other, value, said, own))
+                any(
+                    _is_of(other, said, own, parts, asked, every)
+                    for other in each
+                    if _is_rival(other, value, said, own)
+                )
                 for own, each in near
             ):
                 found.append(value.spelt)
@@ -91,11 +96,13 @@ def _is_rival(other: _Part, value: _Value, said: _Part, own: _Part) -> bool:
     return alike and value.key not in other.keys and said.keys.isdisjoint(other.keys - own.keys)
 
 
-def _is_of(other: _Part, said: _Part, own: _Part, parts: Sequence[_Part], asked: frozenset[str]) -> bool:
+def _is_of(
+    other: _Part, said: _Part, own: _Part, parts: Sequence[_Part], asked: frozenset[str], told: Sequence[_Part]
+) -> bool:
     """Return True if a text says of a part of its sources what these say of their own part."""
     mine, theirs = own.words - other.words, other.words - own.words
     if theirs & said.words and not mine & said.words:  # “The day ticket is 2.90, a single 7.20”
-        rest = (each for each in parts if other.amounts & each.amounts)
+        rest = (each for each in parts if other.amounts & each.amounts and not _is_elsewhere(each, other, told))
         if any(mine & each.words and not theirs & each.words for each in rest):
             return True
     if own.sentence != other.sentence:
@@ -112,6 +119,12 @@ def _is_of(other: _Part, said: _Part, own: _Part, parts: Sequence[_Part], asked:
         return not mine <= said.words | asked or (theirs <= asked and not mine <= said.words and bool(mine & whole))
     # The question alone tells what is meant, if the answer has one part and no words of its own.
     return len(parts) == 1 and not mine <= asked | said.words and said.words <= asked | own.words | other.words
+
+
+def _is_elsewhere(said: _Part, other: _Part, told: Sequence[_Part]) -> bool:
+    """Return True if a part of the sources has a number of `other` with more words of a text's part than that has."""
+    same, shared = other.amounts & said.amounts, len(other.words & said.words)
+    return any(same & each.amounts and len(each.words & said.words) > shared for each in told)
 
 
 @cached_by_language(4096)

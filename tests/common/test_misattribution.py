@@ -46,6 +46,14 @@ def test_the_number_may_be_that_of_both_things() -> None:
     assert not find_misattributed("14 euros for a cargo bike.", "", [HIRE, "In winter a cargo bike costs 14 euros."])
 
 
+def test_a_number_that_two_things_have_is_not_taken_for_that_of_the_other() -> None:
+    museum = "The museum is open from Tuesday to Sunday, 10:00 to 18:00."
+    library = "The library is open from Monday to Friday, 9:00 to 20:00, and on Saturdays from 10:00 to 16:00."
+    branches = "The branches close at 18:00 and stay closed on Saturdays."
+    text = "On Saturdays the museum is open from 10:00 to 18:00, longer than the library, which closes at 16:00."
+    assert not find_misattributed(text, "", [museum, f"{library} {branches}"])
+
+
 @pytest.mark.parametrize(
     ("code", "told", "text"),
     [
