@@ -141,8 +141,8 @@ def _takes_up_question(question: str, content: frozenset[str], last: Turn, known
             or corrects is None
             or bool(corrects.search(question) or language.matches("rejects", question))
         )
-    parts = [question[start:end] for start, end in sentences(question)]
-    # “No, I meant the ferry. When does it leave?”
+    parts = [part for start, end in sentences(question) for part in question[start:end].split(": ")]
+    # “No, I meant the ferry. When does it leave?”, “No, I meant the ferry: when does it leave?”
     correction = next((part for part in parts if corrects and corrects.search(part)), question)
     named = content & content_of(last.query) or rejected & content_of(last.answer)
     return bool(named) or (not asks(correction) and not content_of(correction).isdisjoint(known))

@@ -48,6 +48,7 @@ def test_a_correction_takes_up_the_question_before(question: str) -> None:
     "question",
     [
         "No, I meant the widow's pension. What is it?",
+        "No, I meant the supplement for widows: how high is it?",
         "No, I meant the supplement for widows.",  # only the thing that was meant
         "Sorry, I was asking about widows. What do they get?",
         "That's not what I asked.",
