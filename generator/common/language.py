@@ -108,6 +108,7 @@ PatternName = Literal[
     "person",  # a noun that may be a person
     "participle",  # behind “is” or “has”
     "particle",  # of a verb, between which and the verb a pronoun stands (“set it up”)
+    "parted",  # the first part of a verb at the end of its clause (German “holen … ab”, of “abholen”)
     "unowned",  # a noun before “of” that belongs to nothing (“the city of Lima”)
     "place",  # is or tells of a place
     "asks_back",  # with a question mark

@@ -45,6 +45,7 @@ _CLOCK, _POINT_OR_COLON = re.compile(r"(?:[01]?\d|2[0-4])[.:][0-5]\d"), str.make
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
 _MOST_STEMS = 100_000  # that are kept
+_CLAUSE_END = re.compile(r"[.,;:!?\n]")
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
 _FULL_STOP = frozenset(".!?。！？؟।:;…")
 _SENTENCE_END = frozenset(".!?。！？؟।:;…\"“”'‘’()[]*#•-–—\n")
@@ -187,7 +188,16 @@ def term_keys(text: str) -> frozenset[str]:
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()
     proper = (word for word in spelt if word[0].isupper() and word.casefold() in language.listed("proper"))
-    return keys.union(numbers, same, grams, short, proper, map(str.casefold, _find_codes(text)))
+    parted = stem_words([*_join_verbs(text)])
+    return keys.union(numbers, same, grams, short, proper, parted, map(str.casefold, _find_codes(text)))
+
+
+def _join_verbs(text: str) -> Iterator[str]:
+    """Yield each word of a clause joined with the part of a verb at its end: one of them is the verb."""
+    parted = dialog_language().pattern("parted")
+    for part in parted.finditer(text) if parted else ():
+        *_, clause = _CLAUSE_END.split(text[: part.start()])
+        yield from (f"{part[0].casefold()}{word}" for word in words(clause))
 
 
 def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:

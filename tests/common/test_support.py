@@ -278,6 +278,11 @@ def test_yes_and_no_say_nothing_that_a_source_could_support(code: str, answer: s
     [
         ("de", "Man zahlt, spült, kündigt.", "Bezahlen und zahlen, spülen, kündigen."),
         ("de", "Die Spülung und die Entkalkung werden gekündigt.", "Gespült, entkalkt, kündigen."),
+        ("de", "Rad und Fahrer werden abgeholt.", "Wir holen Rad und Fahrer kostenlos ab."),
+        ("de", "Termine abzusagen lohnt, einzulesen auch.", "Lohnt abgesagt, eingelesen; Termine."),
+        ("de", "Termine werden abgesagt.", "Sagen Sie Termine bitte ab, sonst zahlen Sie."),
+        ("de", "Einen Tag bezahlen, täglich.", "Man zahlt jeden Tag."),
+        ("es", "Cierra, abre los días.", "Cerrado y abierto, diario."),
         ("fr", "Ils coûtent, ouvrent, ferment, restent.", "Cela coûte, ouvre, ferme, reste."),
         ("es", "Se usa, se abre, entra.", "Se usan, se abren, entran."),
         ("es", "Hay que usar, abrir, entrar.", "Se usa, se abre, entra."),
