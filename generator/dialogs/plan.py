@@ -161,8 +161,9 @@ class Planner:
     def _plan_task(self, index: int, draw: random.Random) -> Plan:
         """Return plan number `index` of a run whose dialogs are of tasks.
 
-        A task takes one document after another, all of them before one returns, and then other sentences of it. Each
-        task begins at another place of the order, so that one document doesn't serve all tasks at a time.
+        A task takes one document after another, all of them before one returns, and then other sentences of it. An item
+        of a scenario chooses freely in a document that no earlier one had. Each task begins at another place of the
+        order, so that one document doesn't serve all tasks at a time.
         """
         task, use = self.tasks.draw(index)
         names = [share.type.name for share in self.taxonomy.tasks]
@@ -178,7 +179,7 @@ class Planner:
             split="validation" if self.validation[row] else "train",
             question_types=(),
             source=self._cut_window(document, (start, end)),
-            focus=document.text[start:end],
+            focus="" if isinstance(task, Scenario) and not rounds else document.text[start:end],
             turns=turns,
             task=task,
         )

@@ -16,8 +16,8 @@ from generator.config.parts import build_choice
 from generator.corpora.library import Library
 from generator.dialogs.focus import FOCUS_CHARS
 from generator.dialogs.plan import Plan, Planner
-from generator.schema import Document, Turns
-from taxonomy import PLAIN, Mix, TaskMix, Taxonomy, draw, load, load_users
+from generator.schema import Document, Passage, Turns
+from taxonomy import PLAIN, Mix, ScenarioMix, TaskMix, Taxonomy, draw, load, load_users
 
 WORDS = ["harbour", "ferry", "crane", "pilot", "buoy", "anchor", "tide", "storm", "light", "quay", "rope", "sail"]
 FIRST = {"direct": 0.5, "comparative": 0.3, "unanswerable": 0.2}
@@ -320,6 +320,13 @@ def test_a_task_takes_each_document_once_and_then_another_focus(tmp_path: Path, 
         {"One line. It has two parts.", "And", *map(str, range(10))} if topics else {document.text for document in made}
     )
     documents.close()
+
+
+def test_an_item_of_a_scenario_chooses_freely_in_a_new_document_and_then_starts_elsewhere(ten: Library) -> None:
+    items = plans(replace(task_planner(ten), taxonomy=load(ScenarioMix(name="m", scenarios={"news": 1.0}))), 20)
+    assert {plan.focus for plan in items[:10]} == {""}
+    for plan in items[10:]:
+        assert isinstance(plan.source, Passage) and plan.focus and plan.focus in plan.source.text
 
 
 def test_tasks_begin_at_different_documents(ten: Library) -> None:

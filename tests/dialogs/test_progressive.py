@@ -23,9 +23,9 @@ NEWS = ("Sum up the fire at the mill in five points.", "Work in what the brigade
 TRAVEL = ("Plan two days on Norrey for us.", "We can spend 300 pounds.", "A house with dogs, please: the final plan?")
 
 
-def plan(name: str, source: Passage = MILL) -> Plan:
+def plan(name: str, source: Passage = MILL, focus: str = "") -> Plan:
     scenario = SCENARIOS[name]
-    return Plan("d1", 1, "train", (), source, "", len(scenario.turns), scenario)
+    return Plan("d1", 1, "train", (), source, focus, len(scenario.turns), scenario)
 
 
 def asked(questions: Sequence[str], *queries: str) -> Mapping[str, Any]:
@@ -196,6 +196,14 @@ def test_the_best_set_stays_and_of_equals_the_first() -> None:
     assert "Go on with floods near Alder." not in first and "Go on with floods near Alder." in task(second)
     assert "start from this" not in task(first)
     assert "start from this, in your own words:\nNobody was hurt." in task(second)
+
+
+def test_sets_start_from_the_focus_of_their_plan_and_from_sentences_that_tell_something() -> None:
+    source = piece("mill", f"## The fire\n\nSee below. {MILL.text}\n\n## The owners\n\nThey live in Norrey.")
+    model = Scripted(candidates=[numbered(n) for n in range(3)])
+    write(model, shelves(3), plan("news", source, "The owners will rebuild. Work starts in June."), candidates=3)
+    started = [task(prompt).split("in your own words:\n")[1].split("\n")[0] for prompt in model.prompts("candidates")]
+    assert started == ["The owners will rebuild. Work starts in June.", "Work starts in June.", MILL.text[:31]]
 
 
 def test_the_scorer_sees_which_sentences_were_found_for_a_question() -> None:
