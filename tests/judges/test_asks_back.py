@@ -30,6 +30,11 @@ def judge(response: str) -> Verdict:
         "That depends on your boat. Could you tell me its length?",
         "Are you asking about the pass for a day, or some other pass?",
         "Please say which town you mean.",
+        "That depends on the hut: Larch Hut or Rowan Hut?",
+        "Line 4, line 9 or line 12?",
+        "Which of the two huts is it?",
+        "It depends on the plan. Is yours Basic, Plus or Family?",
+        "Dates have no colour. Could you ask that in other words?",
     ],
 )
 def test_a_request_to_choose_or_to_name_what_is_missing_asks_back(response: str) -> None:
