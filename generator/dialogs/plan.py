@@ -214,7 +214,8 @@ class Planner:
         else:
             for start, end in prose(document.text):
                 if chunks and end - chunks[-1][0] <= FOCUS_CHARS:
-                    chunks[-1] = (chunks[-1][0], end)
+                    if not is_heading(document.text[start:end]):  # it is of what follows
+                        chunks[-1] = (chunks[-1][0], end)
                 else:
                     chunks.append((start, end))
             chunks = [span for span in chunks if _tells(document.text[slice(*span)])] or chunks

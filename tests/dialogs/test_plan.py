@@ -164,6 +164,13 @@ def test_no_dialog_starts_from_a_list_of_headings(tmp_path: Path) -> None:
         assert (told in plan.focus) == (plan.source.document_id == "d"), "what has nothing else is asked about it"
 
 
+def test_no_question_is_to_touch_on_a_heading_without_what_stands_below_it(tmp_path: Path) -> None:
+    told = "\n\n".join(f"## Chapter {n}\n\nThe quay {n} is wet {'in the winter ' * 9}." for n in range(9))
+    documents = Library.open("c", "0" * 12, lambda: iter([Document(id="d", text=told)]), tmp_path, 512, 100)
+    focus = {plan.focus for plan in plans(planner(documents, validation=0), 20)}
+    assert any("##" in text for text in focus) and all(text.endswith(".") for text in focus)
+
+
 def test_no_question_starts_from_code(tmp_path: Path) -> None:
     code = "```sh\n" + "open the pool for all children --at 7\n" * 20 + "```"
     made = [Document(id="d", text=f"{code}\n\nThe pool opens at seven.\n\n{code}"), Document(id="e", text=code)]
