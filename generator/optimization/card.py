@@ -93,6 +93,8 @@ class Card(Record):
         """Say in a sentence what came of it."""
         if self.failed:
             return "no reply could be used, so nothing could be tried"
+        if self.validation[0] == 1:
+            return "nothing to improve: all validation examples were right at first; give harder or more examples"
         if len(self.validation) < 2:
             return "no new instructions came as far as the validation examples: the instructions are as they were"
         if self.before == self.after:

@@ -118,7 +118,7 @@ def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch
         scores = [fmean(found.values()) for found in state.prog_candidate_val_subscores]
         kept = f"{count_noun(len(scores), 'candidate')}, validation {scores[0]:.2f} at first, {max(scores):.2f} at best"
         note(f"{state.total_num_evals} examples tried (calls={calls}): {kept}")  # the last round may exceed it
-        return bench.failure is not None
+        return bench.failure is not None or max(scores) == 1  # then none can be better
 
     gepa = dspy.GEPA(
         metric=metric,

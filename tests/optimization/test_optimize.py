@@ -260,6 +260,13 @@ def test_a_larger_budget_continues_a_finished_optimisation(data: Path) -> None:
     assert held_out < 16, "the scores before weren't asked for again"
 
 
+def test_where_no_candidate_can_be_better_nothing_more_is_tried(tmp_path: Path) -> None:
+    right = write_dialogs(tmp_path / "data.jsonl", *(labelled(n, "blue", "correct") for n in range(40)))
+    run_optimization(settings(right, model := Model()), "")
+    assert not model.reflections and card(right)["tried"] == 8
+    assert "nothing to improve" in (tmp_path / "run/card.md").read_text(encoding="utf-8")
+
+
 def test_a_sweep_has_a_folder_for_each_whose_configuration_continues_it(
     data: Path, here: Path, openai_server: OpenAIServer
 ) -> None:
