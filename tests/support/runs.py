@@ -62,7 +62,7 @@ def run_program(program: Program) -> int:
 
 
 def command(*arguments: str | Path, program: Program = COMMAND) -> Ended:
-    """Run a command line to its end, in this process."""
+    """Run a command line to its end, in this process; what interrupts it, Ctrl-C or `timeout`, ends the tests."""
     out, err, argv = StringIO(), StringIO(), sys.argv
     sys.argv = ["generator", *map(str, arguments)]
     try:
@@ -70,6 +70,8 @@ def command(*arguments: str | Path, program: Program = COMMAND) -> Ended:
             code = run_program(program)
     finally:
         sys.argv = argv
+    if code == 130:
+        raise KeyboardInterrupt(err.getvalue())
     return Ended(code, out.getvalue(), err.getvalue())
 
 
