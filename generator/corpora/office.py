@@ -51,7 +51,7 @@ _FAULTS |= {name: f"#{name.upper()}!" for name in ("Null", "Num", "Ref", "Value"
 # What a reader of an .org file isn't shown: its settings, comments, properties and when tasks are due; blocks stay.
 _ORG_HIDDEN = re.compile(
     rb"^[ \t]*(?:#\+begin_(\w+)(?s:.*?)^[ \t]*#\+end_\1\b|#\+title:(.*)|#\+\w+(?:\[.*?\])?:.*|#(?:[ \t].*)?\r?$"
-    rb"|:[\w-]+:[ \t]*\r?\n(?:.*\n){,99}?[ \t]*:end:|(?-i:SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[].*)",
+    rb"|:[\w-]+:[ \t]*\r?\n(?:(?!\*+ ).*\n){,99}?[ \t]*:end:|(?-i:SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[].*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _SENTENCE = re.compile(r"<h2>(.*[.!?。！？])</h2>")

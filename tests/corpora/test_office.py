@@ -211,39 +211,40 @@ def test_a_table_of_contents_of_a_word_file_is_not_read(tmp_path: Path) -> None:
     assert document.text.split("\n\n") == ["Prices are on page 3", "Sign here.", "Dogs are free."]
 
 
-def test_what_an_org_file_does_not_show_is_not_read(tmp_path: Path) -> None:
-    lines = [
-        *(
-            "#+TITLE: The harbour",
-            "#+OPTIONS: toc:nil",
-            "# A comment.",
-            "#",
-            "* Fares",
-            ":PROPERTIES:",
-            ":ID: f",
-            ":END:",
-        ),
-        *(
-            "Dogs are #1 here.",
-            "#+BEGIN_SRC sh",
-            "# make",
-            "#+X: y",
-            "make",
-            "#+END_SRC",
-            "#+CAPTION: Lines",
-            "| Red | 7 |",
-        ),
-        *("** TODO Hours", "SCHEDULED: <2026-01-01 Thu>", "*Note*: closed in May."),
-    ]
-    for end in ("\n", "\r\n"):
-        (tmp_path / "a.org").write_text(end.join(lines), newline="")
-        (document,) = good(read("folder", path=str(tmp_path), reader="office"))
-        assert document.title == "The harbour"
-        assert document.text.splitlines()[0] == "# Fares"
-        assert [line for line in document.text.splitlines() if line and line[0] not in "`#|"] == [
-            *("Dogs are #1 here.", "make", "Note: closed in May."),
-        ]
-        assert "# make\n#+X: y\nmake" in document.text
+ORG = """\
+#+TITLE: The harbour
+#+OPTIONS: toc:nil
+# A comment.
+#
+* Fares
+:PROPERTIES:
+:ID: f
+:END:
+Dogs are #1 here.
+#+BEGIN_SRC sh
+# make
+#+X: y
+#+END_SRC
+#+CAPTION: Lines
+** TODO Hours
+SCHEDULED: <2026-01-01 Thu>
+*Note*: closed in May.
+
+:smile:
+** A drawer
+:X:
+:END:
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_an_org_file_does_not_show_is_not_read(end: str, tmp_path: Path) -> None:
+    (tmp_path / "a.org").write_text(ORG, newline=end)
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.title == "The harbour"
+    code = ("```text", "# make", "#+X: y", "```")
+    shown = ["# Fares", "Dogs are #1 here.", *code, "## Hours", "Note: closed in May.", ":smile:", "## A drawer"]
+    assert [line for line in document.text.splitlines() if line] == shown
 
 
 def add_notes(path: Path) -> None:
