@@ -49,6 +49,7 @@ from tests.support.languages import speaking
         "If you mean the pool, I don't know.",
         "I don't know if dogs are allowed, and if so, on which days.",
         "It is not specified if it is free.",
+        "I'm not sure and don't have details about it.",
     ],
 )
 def test_a_refusal_claims_nothing(answer: str) -> None:
@@ -75,10 +76,17 @@ def test_a_refusal_claims_nothing(answer: str) -> None:
         "The passage has no windows.",
         "If the name is not specified, the user's name is used.",
         "Ask at the desk if you don't know the number.",
+        "Wash your hands and don't have dogs with you.",
     ],
 )
 def test_a_claim_stays(answer: str) -> None:
     assert drop_refusals(answer) == answer
+
+
+def test_a_refusal_may_go_on_with_the_subject_of_what_is_told() -> None:
+    assert drop_refusals("I only know of copies of pages, and don't have information on books.") == (
+        "I only know of copies of pages"
+    )
 
 
 @pytest.mark.parametrize(
