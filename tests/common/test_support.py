@@ -297,6 +297,9 @@ def test_verbs_of_other_languages_are_the_same_in_each_person(code: str, said: s
 @pytest.mark.parametrize(
     ("code", "text"),
     [
+        ("de", "Es findet erst dann statt, und möglichst …"),
+        ("fr", "Cela veut dire que c'est possible …"),
+        ("es", "No es posible …"),
         ("de", "Ja, genau, und zwar pro Person; dafür brauchen beide allerdings den ganzen und weiteren …"),
         ("fr", "Vous pouvez et devez, je peux ; il y a toutefois, cependant, en revanche, pourtant, ensuite …"),
         ("es", "Allí, siempre que esté o haya; podrá, debería; igualmente, demasiado, en ningún …"),
