@@ -27,6 +27,7 @@ _NAME_AFTER = re.compile(r"[ºª_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w
 _LONGEST_NAME, _ABBREVIATION = 60, 16
 _INITIAL = re.compile(r"(?<!\w)(?:[^\W\d_]|\d{1,3})\.\s+$")  # “a las 9 a. m. y”, “3. katta”
 _DIGIT_AFTER_STOP = re.compile(r"(?<=[。！？])\d")
+_DIGIT_AFTER_WORD = re.compile(r"(?<=[a-zäöüß]{3}\. )\d")  # “… eine Brücke leiten. 640 Arbeiter …”
 # Of a list of sources: lines that begin like “[3] QuAC”, “Feinberg, R. (1998).”, “Feinberg, Richard. 1998.” or “Choi et
 # al. (2018) Eunsol Choi”, and what sentences of others have. Of 2,025 sentences that people cite none is one (ClapNQ,
 # SQuAD 2.0, QuAC, CoQA, Doc2Dial).
@@ -181,8 +182,10 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
         while start < block_end:
             end = min(start + _AT_ONCE, block_end)
             # Only the starts of sentences are used, so that nothing between two of them is lost.
-            # Sentencex sees no end before a digit where no space stands between: it gets a letter in its place.
-            found = get_sentence_boundaries(language, _DIGIT_AFTER_STOP.sub("一", text[start:end]))
+            # Sentencex sees no end before a digit where no space stands between, and none at all in German: it gets a
+            # letter in its place.
+            digit = _DIGIT_AFTER_WORD if language == "de" else _DIGIT_AFTER_STOP
+            found = get_sentence_boundaries(language, digit.sub("一", text[start:end]))
             begun = (start + boundary["start_index"] for boundary in found[1:])
             begun = (at for at in begun if not (_is_in_name(text, at) or _is_abbreviated(text, at, no_end)))
             starts = [start, *begun, end]

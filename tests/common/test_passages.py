@@ -104,6 +104,7 @@ def test_a_sentence_may_begin_with_a_digit_where_no_spaces_are_written(code: str
     [
         ("ar", "تفتح المكتبة د. سلمى في التاسعة."),
         ("de", "Im 19. Jahrhundert kostete es inkl. Frühstück 80 Taler."),
+        ("de", "Nach Abs. 2 und Kap. 3 sind es ca. 5, max. 12 am 24. 12. unter Tel. 112, siehe Nr. 4."),
         ("en", "It takes approx. 20 minutes, incl. two breaks, by vol. 5, ed. 2."),
         ("es", "Dura aprox. 20 minutos, de las 9 a. m. a las 5 p. m. y cuesta 5 euros en la c/ Mayor n.º 5."),
         ("fr", "Le trajet dure env. 20 minutes, selon l'art. 5, dit le Pr. Petit."),
@@ -124,6 +125,7 @@ def test_an_abbreviation_ends_no_sentence(code: str, text: str) -> None:
     ("code", "parts"),
     [
         ("de", ["Er wurde 19.", "Danach ging er."]),
+        ("de", ["Sie durfte eine Brücke leiten.", "640 Arbeiter waren dabei."]),
         ("es", ["Dura 20 minutos aprox.", "El museo abre a las 9 a. m.", "Cierra a las 5."]),
         ("fr", ["C'est de l'art.", "Il est là."]),
         ("pt", ["Dura 20 minutos aprox.", "O museu abre."]),
