@@ -40,7 +40,7 @@ _DOUBTS = frozenset(
     words(
         "wrong incorrect mistake mistaken error right sure certain correct actually but no not disagree doubt think "
         "thought heard read believe believed really isn aren doesn don wasn can cannot couldn shouldn check again must "
-        "should surely strange odd though however"
+        "should surely strange odd though however another otherwise different told says said swear swears remember"
     )
 )
 _CORRECTS = frozenset(

@@ -119,7 +119,8 @@ def test_a_dialog_of_one_turn_has_nothing_to_dispute() -> None:
 
 def test_the_user_disputes() -> None:
     right, kept = "The Nile has 6,650 km.", "It has 6650 kilometres indeed, the Amazon is shorter."
-    for doubt in ("Is it?", "That sounds wrong to me.", "But the Amazon has more."):
+    hearsay = ("My neighbour swears it's the Amazon.", "Everybody told me 6,400.", "The sign has another number.")
+    for doubt in ("Is it?", "That sounds wrong to me.", "But the Amazon has more.", *hearsay):
         assert fault("SA", ("How long is the Nile?", right), (doubt, kept), result="6650 km") == ""
     agrees = fault("SA", ("How long is the Nile?", right), ("Thanks a lot.", kept), result="6650 km")
     assert agrees == "the User does not dispute the answer"
