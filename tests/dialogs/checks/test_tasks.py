@@ -89,6 +89,8 @@ def test_the_first_answer_asks() -> None:
 def test_later_questions_refer_back() -> None:
     first, second = ("Who painted Guernica?", "Pablo Picasso did."), ("When did he paint it?", "In 1937.")
     assert fault("AR", first, second) == ""
+    for pointing in ("And what about the second?", "Where does the last hang?"):
+        assert fault("AR", first, (pointing, "In 1937.")) == ""
     plain = ("When was Guernica painted?", "In 1937.")
     assert fault("AR", first, plain) == "a later question points at nothing said before"
 
