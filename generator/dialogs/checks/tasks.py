@@ -144,7 +144,8 @@ def _find_form_fault(written: Written, task: Task, repetition: Repetition, groun
     answers = {tuple(words(pair.agent)) for pair in examples}
     if copied := next((agent for agent in written.agents if tuple(words(agent)) in answers), None):
         return "copies an example", copied
-    if repetition.find(written.users[0], [written.subject]) is not None:
+    first, subject = (" ".join(words(text)) for text in (written.users[0], written.subject))
+    if first in subject and repetition.find(written.users[0], [written.subject]) is not None:
         return "copies the subject", written.users[0]
     return None
 

@@ -61,6 +61,9 @@ def test_the_form_of_messages(message: str, reason: str) -> None:
 def test_the_first_message_is_not_the_subject() -> None:
     written = Written([user for user, _ in PLAIN], [agent for _, agent in PLAIN], subject="Which bread keeps longest.")
     assert find_dialog_fault(written, TASKS["CM"], REPETITION, False) == ("copies the subject", PLAIN[0][0])
+    asked = written._replace(users=["Why does rye bread keep so long in a cool pot?", *written.users[1:]])
+    near = asked._replace(subject="Why rye bread keeps so long in a cool pot.")
+    assert find_dialog_fault(near, TASKS["CM"], REPETITION, False) is None, "a question about it"
 
 
 def test_user_and_agent_are_not_swapped() -> None:
