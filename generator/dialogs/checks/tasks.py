@@ -33,8 +33,8 @@ LABEL = re.compile(
 _POINTING = frozenset(
     words(
         "it its itself that this these those there then they them their theirs he him his she her hers one ones such "
-        "same both each either neither former latter first second third last other another else so earlier before mentioned "
-        "said"
+        "same both each either neither former latter first second third last other another else so earlier before "
+        "mentioned said"
     )
 )
 _DOUBTS = frozenset(
