@@ -9,6 +9,8 @@ from generator.common.support import ends_sentence, read_tokens
 
 # A denial; one that only says which things are meant (“letters that aren't answered”), or on what condition.
 _DENIED, _RESTRICTS = "not", "that not"
+# Tells nothing by itself, but is what “must not be used in the pool” denies.
+_USE = "use"
 # The groups of the pattern `limit`, and what each contradicts.
 _BEHIND, _BEFORE = "_behind", "before"
 _CONTRARY = {"least": "most", "most": "least", _BEFORE: "after", "after": _BEFORE}
@@ -140,7 +142,7 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
         if exceptions and start >= exceptions[0]:
             usual = {term.key for term in terms}
             exceptions.pop(0)
-        if key and word.casefold() not in language.idle:
+        if key and (word.casefold() not in language.idle or key == _USE):
             if start not in inside:
                 terms.append(_Term(key, word, said, is_number))
                 said = {}

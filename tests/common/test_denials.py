@@ -10,7 +10,7 @@ RULES = (
     "backdated. Cars cannot be taken on board. The act prohibits taxis from being used for tours. Do not take more "
     "than two bags on board. Groups of at least twelve people pay less. You pay before breakfast. Guides are 18 or "
     "older. The flag may be red for an hour: do not swim in that first hour. Claims above 900 euros are heard by "
-    "the court in the old town hall."
+    "the court in the old town hall. Vinegar must not be used, since it damages the seals. A machine comes with a jug."
 )
 
 
@@ -36,6 +36,9 @@ RULES = (
         ("Nobody under 18 may be a guide.", []),
         ("Not while the flag is red.", []),  # what is denied stood in the question
         ("Wait an hour before you swim.", []),  # nobody says that you swim
+        ("Because vinegar damages the seals.", []),  # the “not” before is of “used”
+        ("Vinegar must not be used in the machine.", []),
+        ("Vinegar may be used.", ["used"]),
     ],
 )
 def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None:
