@@ -4,7 +4,6 @@ The encoder, its layer and its baseline come from bert-score, which is imported 
 are compared here: bert-score truncates what is longer than the encoder's window, as passages often are.
 """
 
-import logging
 import threading
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -16,6 +15,7 @@ from pydantic import Field
 
 from generator.common.scripts import has_words
 from generator.errors import ConfigError, Rejected
+from generator.retrievers.encoder import HUB_TIMEOUT_S
 from generator.schema import Judge
 from judges.base import ComputingJudgeSettings
 from judges.metrics.words import Metric, best_score, check_latin, rb_alg, rouge_l
@@ -110,6 +110,7 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
         import bert_score
         from bert_score import BERTScorer
         from bert_score.utils import model2layers
+        from huggingface_hub import HfApi, snapshot_download
         from transformers import AutoConfig
         from transformers.utils.logging import disable_progress_bar, set_verbosity_error
     except ImportError as error:
@@ -119,7 +120,6 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
         ) from error
     set_verbosity_error()
     disable_progress_bar()
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it prints each time that it tries to reach the hub
     layer = layer or model2layers.get(known_as)
     if layer is None:
         raise ConfigError(
@@ -132,9 +132,8 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
             f"judge.encoder={encoder}: bert-score has no baseline for this encoder; give judge.rescale=false, or "
             "judge.known_as=… if it is a copy of one that bert-score knows"
         )
-    folder = Path(encoder).expanduser()
-    name = str(folder) if folder.exists() else encoder
-    try:
+
+    def load(name: str) -> Any:
         # bert-score looks for these letters anywhere, and would fill a T5 with random weights.
         if "t5" in name and "t5" not in AutoConfig.from_pretrained(name).model_type:
             raise ValueError("bert-score takes a path with t5 in it for a T5: rename the folder, or make a link to it")
@@ -146,6 +145,16 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
             baseline_path=str(table),
             use_fast_tokenizer=True,
         )
+
+    folder = Path(encoder).expanduser()
+    try:
+        if folder.exists():
+            return load(str(folder))
+        try:
+            return load(snapshot_download(encoder, local_files_only=True))
+        except Exception:  # not in the cache, or incomplete there
+            HfApi().model_info(encoder, timeout=HUB_TIMEOUT_S)
+            return load(encoder)
     except Exception as error:  # bert-score raises whatever its libraries raise
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise ConfigError(

@@ -1,6 +1,5 @@
 """BERT scores with a real encoder, beside those of bert-score itself."""
 
-import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -113,13 +112,25 @@ def test_an_encoder_that_can_not_be_used_is_one_line(folder: str, changes: dict[
     assert "\n" not in str(error.value)
 
 
-def test_a_hub_that_can_not_be_reached_prints_nothing_beside_that_line() -> None:
-    of_the_hub = logging.getLogger("huggingface_hub")
-    before = of_the_hub.level
-    of_the_hub.setLevel(logging.WARNING)
-    try:
-        with pytest.raises(ConfigError):
-            Bert("no/such/encoder", known_as="roberta-large", layer=1, rescale=False)
-        assert not logging.getLogger("huggingface_hub.utils._http").isEnabledFor(logging.WARNING)
-    finally:
-        of_the_hub.setLevel(before)
+@pytest.mark.usefixtures("folder")
+def test_a_hub_that_can_not_be_reached_is_one_line_at_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ConfigError, match="Connection refused"):
+        Bert("no/such-encoder", known_as="roberta-large", layer=1, rescale=False)
+    assert not caplog.records, "its client tries again for a minute, and reports each time"
+
+
+def test_an_encoder_in_the_cache_of_the_hub_is_loaded_without_the_hub(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cached = tmp_path / "models--an--encoder"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("0" * 40)
+    (cached / "snapshots").mkdir()
+    (cached / "snapshots" / ("0" * 40)).symlink_to(folder)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    assert load("an/encoder").recall("The tram is green.", "The tram is green.") == pytest.approx(1)
+    assert not caplog.records
