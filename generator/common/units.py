@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Container, Sequence
 from decimal import Decimal
-from itertools import combinations, combinations_with_replacement, pairwise
+from itertools import combinations, combinations_with_replacement
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.numbers import other_times, write_plainly
@@ -53,36 +53,35 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
 
     They are the sum of two or three numbers that the sources have with that unit, or such a number for a year of months
     or weeks, a week, or a month of weeks. A number comes twice in a sum only where one of the texts says “two”. Or they
-    are the difference of two such numbers that the text has, too, or a percentage of one.
+    are the difference of two numbers that the text and the sources have, or a percentage of one, whatever their units.
     """
     found = dict[str, str]()
     counts = {digits for each in (text, *sources) for *_, digits, _ in parse_text(each)[3]}
-    readings = [[each for each in _read_units(source) if _DECIMAL.fullmatch(each[0])] for source in sources]
-    pairs = [(n, of, after) for each in readings for (n, of, _), (_, after, _) in pairwise([*each, ("", None, "")])]
-    own, percent = {n for n, *_ in _read_units(text)}, _unit_places().get("%")
-    percentages = own & {n for n, of, _ in pairs if of == percent}
+    readings = [each for source in sources for each in _read_units(source) if _DECIMAL.fullmatch(each[0])]
+    own, percent = {number for number, *_ in _read_units(text)}, _unit_places().get("%")
+    percentages = own & {number for number, of, _ in readings if of == percent}
+    amounts = sorted(map(Decimal, own & {number for number, *_ in readings}))
     for number, unit, spelt in _read_units(text):
-        told = {n for n, of, _ in pairs if of == unit}
-        if unit is None or number in told or not _DECIMAL.fullmatch(number) or len(told) > _MOST_ADDENDS:
+        told = {n for n, of, _ in readings if of == unit}
+        if number in told or not _DECIMAL.fullmatch(number):
             continue
-        parts = [[*each] for size in (2, 3) for each in combinations_with_replacement(sorted(map(Decimal, told)), size)]
-        parts += [[amount] * times for amount in map(Decimal, told) for times in (4, 7, 12, 52)]
-        sums = (each for each in parts if sum(each) == Decimal(number))
-        if added := next((each for each in sums if len(each) > 3 or _are_counted(each, counts)), None):
+        value, added = Decimal(number), list[Decimal]()
+        if unit is not None and len(told) <= _MOST_ADDENDS:
+            each_told = sorted(map(Decimal, told))
+            parts = [[*each] for size in (2, 3) for each in combinations_with_replacement(each_told, size)]
+            parts += [[amount] * times for amount in each_told for times in (4, 7, 12, 52)]
+            sums = (each for each in parts if sum(each) == value)
+            added = next((each for each in sums if len(each) > 3 or _are_counted(each, counts)), [])
+        if added:
             times = f"{len(added)} x {added[0]}" if len(added) > 3 else " + ".join(map(str, added))
             found[number] = f"{spelt} = {times}"
-            continue
-        amounts = own & {
-            n for n, of, after in pairs if of == unit or (of is None and after == unit)
-        }  # “85 to 95 euros”
-        if derived := _derive(Decimal(number), amounts, percentages):
+        elif derived := _derive(value, amounts, percentages):
             found[number] = f"{spelt} = {derived}"
     return found
 
 
-def _derive(number: Decimal, told: Collection[str], percentages: Collection[str]) -> str | None:
-    """Return how a number is the difference of two that are told, or a percentage of one."""
-    amounts = sorted(map(Decimal, told))
+def _derive(number: Decimal, amounts: Sequence[Decimal], percentages: Collection[str]) -> str | None:
+    """Return how a number is the difference of two amounts, which are sorted, or a percentage of one."""
     found = [f"{more} - {less}" for less, more in combinations(amounts, 2) if more - less == number]
     found += [f"{p}% of {each}" for p in sorted(percentages) for each in amounts if Decimal(p) * each == 100 * number]
     return found[0] if found else None

@@ -64,9 +64,12 @@ def test_a_number_comes_twice_in_a_sum_only_where_something_is_two(said: str, su
         ("20% of 40,000 is 8,000 euros.", ["The sum is 40,000 euros.", "Watches are covered up to 20% of it."], "8000"),
         ("It rises from 85 to 95 euros, by 10 euros.", ["They raise the fee from 85 to 95 euros."], "10"),
         ("The trike weighs 64 kg, 30 kg more than the bike's 34.", ["The bike: 34 kg.", "The trike: 64 kg."], "30"),
+        ("Of 3.8 million they pay 2.6 million, so 1.2 million is left.", ["£3.8 million", "£2.6 million"], "1200000"),
+        ("Of the 212 nurses 40 left, so 172 stayed.", ["212 nurses took part.", "40 of them left."], "172"),
         ("It rises from 85 to 95 euros, by 15 euros.", ["They raise the fee from 85 to 95 euros."], ""),
         ("It costs 10 euros.", ["They raise the fee from 85 to 95 euros."], ""),  # from nothing that it says
     ],
 )
 def test_a_number_may_be_a_difference_or_a_percentage(said: str, sources: list[str], computed: str) -> None:
-    assert "".join(find_sums(said, sources)) == computed
+    found = find_sums(said, sources)
+    assert computed in found if computed else not found
