@@ -56,7 +56,8 @@ def _find_other_condition(told: str, question: str, passages: Sequence[Passage])
         if not (mine := language.search("condition", said) or asked):
             continue
         texts = [text.rstrip(_STOPS) for p in passages for text in told_in(p)]
-        condition, given = content_of(mine[0]), content_of(said.replace(mine[0], " "))
+        given = content_of(said.replace(mine[0], " "))
+        condition = content_of(mine[0]) - given
         alike = [text for text in texts if 3 * len(given & content_of(text)) >= 2 * len(given) >= 2 * _LEAST_GIVEN]
         found = [other[0] for other in (language.search("condition", text) for text in alike) if other]
         others = [other for other in found if 2 * len(content_of(other) - given) > len(content_of(other))]

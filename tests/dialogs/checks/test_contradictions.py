@@ -53,3 +53,18 @@ def test_an_exception_is_no_other_condition_where_the_answer_says_the_told_one_i
     text = "If you leave a divorced spouse behind, the marriage must have lasted ten years. Those who care are exempt."
     answer = "For a divorced spouse the marriage must have lasted ten years, unless they have your baby."
     assert not find_answer_fault(answer, "What are the rules for a spouse?", (), [piece("benefits", text)])
+
+
+def test_a_condition_may_be_told_in_other_words_beside_another_one() -> None:
+    policy = piece("policy", "E-bikes in the home are covered only if you have chosen the Mobility option.")
+    answer = "E-bikes in the home are only covered with the Mobility option, and pipes aren't if it is empty."
+    assert find_answer_fault(answer, "What is covered?", (), [policy]) is None
+    assert find_answer_fault("E-bikes in the home are covered if it is empty.", "What is covered?", (), [policy])
+
+
+def test_a_condition_in_the_question_may_share_a_word_with_the_answer() -> None:
+    leaflet = piece("leaflet", "Stop taking the tablets and see a doctor at once if your face swells.")
+    answer = "Then stop taking the tablets and see a doctor at once."
+    found = find_answer_fault(answer, "And if I did take two by accident?", (), [leaflet])
+    assert found == "gives under another condition what is told: “if your face swells”"
+    assert find_answer_fault(answer, "And if my face swells after I take one?", (), [leaflet]) is None
