@@ -262,9 +262,14 @@ class QuestionType(Record):
         return aim.name if aim else self.answerability
 
     @property
+    def goes_back(self) -> bool:
+        """True for a clarification, what resolves a question, and what the User tells in place of one."""
+        return self.part_taken_up in ("question", "answer") or self.resolves or "asks-nothing" in self.checks
+
+    @property
     def stands_alone(self) -> bool:
-        """True if, as a later turn, it is planned to be understood without the dialog so far."""
-        return bool(self.dimensions.standalone)
+        """True if, as a later turn, it is planned to be understood without the dialog so far, and can be."""
+        return bool(self.dimensions.standalone) and not self.goes_back
 
     @property
     def is_conversational(self) -> bool:

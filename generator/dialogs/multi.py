@@ -19,7 +19,7 @@ from generator.dialogs.steps import Answer, Asked, answering
 from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
 from generator.schema import Passage, QueryForm, Retriever, Split, Turn
-from taxonomy import QuestionType, Target
+from taxonomy import Target
 
 
 class MultiDocumentDialog(DialogProgram):
@@ -53,10 +53,10 @@ class MultiDocumentDialog(DialogProgram):
         another passage; if that is no better, the first one stays. What goes back to the last turn starts nowhere else;
         nor does what can't be answered, whose reply only offers something near.
         """
-        if goes_back := _goes_back(task.question_type):
+        if task.question_type.goes_back:
             task = replace(task, focus="")
         first = turn, found = await self.begin(task)
-        stays = goes_back or task.question_type.expected == "unanswerable"
+        stays = task.question_type.goes_back or task.question_type.expected == "unanswerable"
         if not self.moving or stays or count_new_passages(found, task.history, turn) != 0:
             return first
         tell("refused", turn.turn, turn.query, "rests on passages of earlier answers")
@@ -122,9 +122,3 @@ class MultiDocumentDialog(DialogProgram):
         if not self.moving:
             return await super().later_focus(passages, history, place, split)
         return await choose_focus(self.retriever, 2 * self.k, split, passages, history, place)
-
-
-def _goes_back(question_type: QuestionType) -> bool:
-    """Return True for a clarification, what resolves a question, and what the User tells in place of one."""
-    takes_up = question_type.part_taken_up in ("question", "answer")
-    return takes_up or question_type.resolves or "asks-nothing" in question_type.checks

@@ -70,6 +70,23 @@ def test_a_question_that_stands_alone_is_not_rewritten() -> None:
     assert len(model.of("rewrite")) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "link", "question"),
+    [
+        ("factoid", "clarification-of-intent", "No, I meant the pier's door."),
+        ("non-question", "follow-up", "I painted it blue myself."),
+    ],
+)
+def test_what_goes_back_to_the_last_turn_is_rewritten_whatever_is_planned(name: str, link: str, question: str) -> None:
+    answers = [{"answer": text} for text in ("The pier opened in May, with a blue door.", "It is blue.")]
+    rewritten = {"query": "Which colour has the pier's door?"}
+    model = Scripted(ask=asks("When did the pier open?", question), answer=answers, rewrite=[rewritten])
+    shelf = Shelf([[A, B], [A]])
+    multi(model, shelf, [target(link=None), target(name, link, alone=True)], query="rewrite")
+    assert [query for query, _, _ in shelf.asked] == ["When did the pier open?", rewritten["query"]]
+    assert "can be understood with nothing before it" not in task(model.prompts("ask")[1])
+
+
 def test_a_remark_is_answered_with_courtesy_and_nothing_is_retrieved() -> None:
     wanted = [target(link=None), target("non-question", aim="conversational"), target()]
     model = Scripted(
