@@ -6,7 +6,7 @@ unique ones, people's 16.9. Of people's later turns, 6% rest on the text of earl
 
 from collections.abc import Iterable, Sequence
 
-from generator.common.passages import prose, told_in
+from generator.common.passages import is_heading, prose, told_in
 from generator.common.support import read_terms
 from generator.schema import Passage, Retriever, Split, Turn
 
@@ -104,9 +104,11 @@ def _share_text(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool:
 
 def _beginning(passage: Passage) -> str:
     """Return a passage's title and first sentences, up to `FOCUS_CHARS` characters."""
-    text = ""
+    text = heading = ""  # a heading is of what follows
     for start, end in prose(passage.text):
-        if text and len(text) + end - start > FOCUS_CHARS:
+        sentence = f"{heading} {passage.text[start:end]}".strip()
+        if text and len(text) + len(sentence) > FOCUS_CHARS:
             break
-        text = f"{text} {passage.text[start:end]}".strip()
+        heading = sentence if is_heading(passage.text[start:end]) else ""
+        text = text if heading else f"{text} {sentence}".strip()
     return f"{passage.title}: {text}" if passage.title and not text.startswith(passage.title) else text

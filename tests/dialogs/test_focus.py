@@ -33,6 +33,12 @@ def test_a_later_question_does_not_start_from_code() -> None:
     assert start(Shelf([]), (A, code), resting_on("pier")) == "Quay: The quay opened in May."
 
 
+def test_a_later_question_does_not_start_from_a_heading_without_what_stands_below_it() -> None:
+    long = f"It is wet {'in the winter ' * 20}."
+    two = B.model_copy(update={"text": f"## Quay\n\nThe quay opened in May.\n\n## Water\n\n{long}"})
+    assert start(Shelf([]), (A, two), resting_on("pier")) == "Quay: ## Quay The quay opened in May."
+
+
 def test_every_other_one_starts_from_a_neighbour_rather_of_another_document() -> None:
     near = A.model_copy(update={"id": "pier:9", "text": "The pier is long."})
     shelf = Shelf([[A.model_copy(update={"id": "copy"}), near, C]])
