@@ -136,8 +136,8 @@ class McpRetriever(RemoteRetriever):
         if isinstance(error, httpx2.TransportError) or (self._settings.url and code == CONNECTION_CLOSED):
             return self.broken(cause, isinstance(error, httpx2.ConnectError))
         if code == CONNECTION_CLOSED:
-            last = server_message(self._server.last_words())
-            return SearchFailed(f"the server ended{last and f' ({last})'}; check retriever.command", True, at_once=True)
+            why = f"the server ended{self._server.last_words()}; check retriever.command"
+            return SearchFailed(why, True, at_once=True)
         if isinstance(error, OSError):
             return SearchFailed(f"can't be started ({cause}); check retriever.command")
         if code is not None and self._server.refusal is not None:
@@ -173,9 +173,10 @@ class _Server:
             self._thread.join(_CLOSING_S)
 
     def last_words(self) -> str:
-        """Return the last line on stderr of a server that was started here, or nothing."""
+        """Return the last line on stderr of a server that was started here, in brackets for a message, or nothing."""
         self._log.seek(0)
-        return ([line for line in self._log if line.strip()] or [""])[-1]
+        last = server_message(([line for line in self._log if line.strip()] or [""])[-1])
+        return last and f" ({last})"
 
     async def call(self, arguments: dict[str, Any]) -> "CallToolResult":
         """Return the tool's result; errors as the SDK raises them, or SearchFailed."""
@@ -183,12 +184,19 @@ class _Server:
 
     async def _call(self, arguments: dict[str, Any]) -> "CallToolResult":
         from mcp import MCPError
-        from mcp.types import CONNECTION_CLOSED
+        from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
         if self._session is None or self._session.over.is_set():
             self._session = _Session(self)
         session, settings = self._session, self._settings
-        client = await asyncio.shield(session.client)
+        try:
+            client = await asyncio.shield(session.client)
+        except MCPError as error:
+            if error.code != REQUEST_TIMEOUT or settings.command is None:
+                raise
+            wanted = "retriever.command must start a server that speaks MCP over stdin and stdout"
+            why = f"no answer within {settings.timeout_s:g} s{self.last_words()}; {wanted}"
+            raise SearchFailed(why, True, at_once=True) from error
         try:
             return await client.call_tool(settings.tool, arguments, settings.timeout_s)
         except MCPError as error:

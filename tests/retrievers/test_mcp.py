@@ -149,6 +149,15 @@ def test_a_process_that_dies_is_started_again_and_ends_with_the_retriever(lib: L
     until(lambda: not Path(f"/proc/{child}").exists())
 
 
+def test_a_command_that_speaks_no_mcp_is_one_line_at_once(lib: Library, tmp_path: Path) -> None:
+    script = tmp_path / "server.sh"
+    script.write_text("echo listening on port 8000 >&2\nwhile :; do sleep 1; done\n")
+    with pytest.raises(RetrieverError, match=r"no answer .*\(listening on port 8000\).* stdin and stdout") as raised:
+        opened(lib, command=f"sh {script}", timeout_s=1, retries=1, retry_wait_s=30)
+    assert "\n" not in str(raised.value)
+    assert not processes_with(str(script)), "it was ended"
+
+
 def test_a_server_gets_only_the_variables_that_are_named(
     lib: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
