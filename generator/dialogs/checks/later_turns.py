@@ -56,10 +56,14 @@ def find_later_fault(
     retold = bool(told) and len(content & told) >= _RETOLD * len(told)
     if retold and (len(told) >= _TELLING or _confirms(question, content, told | content_of(last.query))):
         return "repeats the last answer"
+    # “Do you mean Monday to Friday?” takes up “on weekdays”, unless the dialog or its documents tell of a Monday.
+    rewords = language.matches("clarifies", question) and len(content) <= _WHOLE and content.isdisjoint(known)
     match question_type.part_taken_up:
         case "question" if not _takes_up_question(question, content, last, known):
             return "takes up nothing of the last question"
-        case "answer" if content and not (content & told or _takes_up_answer(question, content, known)):
+        case "answer" if rewords:
+            return None
+        case "answer" if content and not (content & told or points_back(question) or _is_cut_short(question)):
             return "takes up nothing of the last answer"
         case "answer" if len(content) >= _WHOLE and _confirms(question, content, told):
             return ASKS_TOLD
@@ -146,15 +150,6 @@ def _takes_up_question(question: str, content: frozenset[str], last: Turn, known
     correction = next((part for part in parts if corrects and corrects.search(part)), question)
     named = content & content_of(last.query) or rejected & content_of(last.answer)
     return bool(named) or (not asks(correction) and not content_of(correction).isdisjoint(known))
-
-
-def _takes_up_answer(question: str, content: frozenset[str], known: frozenset[str]) -> bool:
-    """Return true if a question leans on the last answer without a word of it.
-
-    “Do you mean Monday to Friday?” takes up “on weekdays”, unless the dialog or its documents tell of a Monday.
-    """
-    rewords = dialog_language().matches("clarifies", question) and content.isdisjoint(known)
-    return rewords or points_back(question) or _is_cut_short(question)
 
 
 def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str | None:

@@ -108,7 +108,8 @@ def test_a_clarification_takes_up_the_answer_before() -> None:
     assert fault("What exactly is a contribution?", "clarification") == unheard
     assert fault("What exactly is a deduction?", "clarification") is None
     assert fault("Do you mean 67 on the day that I apply?", "clarification") is None
-    assert fault("Do you mean my birthday?", "clarification") is None  # its words are no other matter's
+    assert fault("Do you mean Monday to Friday?", "clarification") is None  # its words are no other matter's
+    assert fault("Do you mean lemonade from orchards near Palermo?", "clarification") == unheard
     assert fault("Does that mean I lose money?", "clarification") is None
     assert fault("What do you mean?", "clarification") is None
     assert fault("Could you explain?", "clarification") is None
