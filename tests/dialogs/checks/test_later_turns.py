@@ -51,6 +51,7 @@ def test_a_correction_takes_up_the_question_before(question: str) -> None:
         "No, I meant the supplement for widows: how high is it?",
         "No, I meant the supplement for widows.",  # only the thing that was meant
         "Sorry, I was asking about widows. What do they get?",
+        "No, I meant if my husband dies. Do widows get more?",  # in words that no passage has
         "That's not what I asked.",
     ],
 )
