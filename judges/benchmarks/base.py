@@ -29,9 +29,6 @@ from judges.benchmarks.scores import Rated, Ratings, rated_turns
 from judges.llm.task import Question
 from taxonomy import ItemKind
 
-# What binds an answer to the passages below it.
-BOUND = "Answer from this context, and from nothing else."
-
 
 class AnswerLine(BaseModel, ABC):
     """A line of a file with a model's answers; each benchmark has its own form of one."""
@@ -113,6 +110,8 @@ class RatedBenchmark(Benchmark):
 
     # What its kinds of items are called.
     noun: ClassVar[str]
+    # What binds an answer to the passages below it.
+    bound: ClassVar[str] = "Answer from this context, and from nothing else."
     # The forms of answers and of judgments that exist.
     answer_line: ClassVar[type[AnswerLine]]
     judgment_line: ClassVar[type[JudgmentLine]]
@@ -133,7 +132,7 @@ class RatedBenchmark(Benchmark):
 
     @property
     def prompts(self) -> Sequence[str]:
-        return [BOUND, *(kind.rubric() for _, kind in sorted(self.kinds.items()))]
+        return [self.bound, *(kind.rubric() for _, kind in sorted(self.kinds.items()))]
 
     def check_task(self, name: str) -> str | None:
         """Return the reason why there is no such kind of items, or None."""
@@ -169,9 +168,9 @@ def to_chat(questions: Sequence[str], answers: Sequence[str]) -> tuple[Message, 
     return tuple(messages)
 
 
-def with_passages(passages: Sequence[Passage], question: str) -> str:
+def with_passages(bound: str, passages: Sequence[Passage], question: str) -> str:
     """Return a question under the passages that its answer must rest on, as a model under test gets it."""
     if not passages:
         return question
     texts = "\n\n".join(p.titled for p in passages)
-    return f"{BOUND}\n<context>\n{texts}\n</context>\n\n{question}"
+    return f"{bound}\n<context>\n{texts}\n</context>\n\n{question}"

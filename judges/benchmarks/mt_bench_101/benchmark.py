@@ -18,6 +18,8 @@ from taxonomy import Task, read_tasks
 class MtBench101(RatedBenchmark):
     contexts: ClassVar[tuple[Context, ...]] = ("golden", "own")
     noun: ClassVar[str] = "task"
+    # Tasks take up what the User tells (CM), and some only keep the talk going (PI).
+    bound: ClassVar[str] = "What you say about the subject comes from this context, and from nothing else."
     answer_line: ClassVar[type[AnswerLine]] = Answer
     judgment_line: ClassVar[type[JudgmentLine]] = Judgment
 
@@ -39,7 +41,7 @@ class MtBench101(RatedBenchmark):
 
     def chat(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> tuple[Message, ...]:
         first, *others = (t.query for t in item.turns[: turn.turn])
-        return to_chat([with_passages(item.passages, first), *others], earlier)
+        return to_chat([with_passages(self.bound, item.passages, first), *others], earlier)
 
     def question(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> Question:
         task = self.kinds[item.task]

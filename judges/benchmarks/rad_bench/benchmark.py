@@ -48,7 +48,7 @@ class RadBench(RatedBenchmark):
 
     def chat(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> tuple[Message, ...]:
         before = (t.query for t in item.turns[: turn.turn - 1])
-        return to_chat([*before, with_passages(item.retrieved(turn.turn), turn.query)], earlier)
+        return to_chat([*before, with_passages(self.bound, item.retrieved(turn.turn), turn.query)], earlier)
 
     def question(self, item: Dialog, turn: Turn, earlier: Sequence[str]) -> Question:
         """Return what a judge is given; its history are references, never the model's answers (figures 15 to 20)."""

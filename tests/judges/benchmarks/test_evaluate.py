@@ -11,7 +11,18 @@ import pytest
 from generator.schema import Dialog
 from judges.evaluate import COMMAND
 from judges.llm.task import read_rating
-from tests.judges.benchmarks.evaluating import PAIRS, Evaluating, item, judged, judges, judgments, refused, reply, said
+from tests.judges.benchmarks.evaluating import (
+    PAIRS,
+    PASSAGE,
+    Evaluating,
+    item,
+    judged,
+    judges,
+    judgments,
+    refused,
+    reply,
+    said,
+)
 from tests.support import openai_server as fake
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.records import write_dialogs
@@ -32,6 +43,17 @@ def test_the_model_gets_bare_messages_with_the_golden_answers(site: Evaluating, 
     asked = [body for body in openai_server.bodies if not judges(body)]
     assert {body["temperature"] for body in asked} == {0} and not any("response_format" in body for body in asked)
     assert [m["role"] for m in max((b["messages"] for b in asked), key=len)] == ["user", "assistant"] * 2 + ["user"]
+
+
+def test_documents_bind_what_is_said_of_the_subject_and_not_the_talk(
+    site: Evaluating, openai_server: OpenAIServer
+) -> None:
+    openai_server.responder = reply
+    told = item("PI", "p", [("I've climbed the tower!", "How was the view?")], passages=(PASSAGE,))
+    assert Evaluating(site.folder, [told]).run(openai_server).code == 0
+    (asked,) = said(openai_server.bodies)[0]
+    assert asked.startswith("What you say about the subject comes from this context, and from nothing else.\n<context>")
+    assert asked.endswith(f"{PASSAGE.text}\n</context>\n\nI've climbed the tower!")
 
 
 def test_the_judge_sees_criteria_history_and_the_reference_of_this_turn_alone(
