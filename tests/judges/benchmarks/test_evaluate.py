@@ -124,6 +124,8 @@ def test_answers_after_both_kinds_of_history_are_scored_in_one_order(
         ('It quotes {"score": 85}.\nRating: [[8]]', 8),
         ('It is right. {"score": 8', 8),
         ("", None),
+        ("As told in [2]. Rating: [[9/10]]", 9),
+        ("Rating: [[9/100]]", None),
     ],
 )
 def test_a_rating_in_a_text_is_read_strictly(text: str, score: float | None) -> None:
