@@ -23,7 +23,7 @@ Asked = tuple[str, str]
 
 _FORM = (
     r"(?:summar(?:y|ies)|tables?|lists?|bullets?|bullet[ -]points?|points|overviews?|articles?|essays?"
-    r"|paragraphs?|outlines?|timelines?|analys[ei]s|sections?|handouts?|briefings?|memos?|FAQs?|slides?"
+    r"|paragraphs?|outlines?|timelines?|analys[ei]s|sections?|handouts?|briefings?|memos?|FAQs?|slides?|TL;?DR|recaps?"
 )
 # Forms that documents tell of, too (“what an engineering report recommended”).
 _TOLD = (

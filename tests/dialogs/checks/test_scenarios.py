@@ -117,9 +117,10 @@ def test_a_later_question_names_no_form_in_other_words_either(question: str) -> 
         "Give me the gist of the fire at Norrey mill in three sentences.",
         "I need a quick rundown of the fire at Norrey mill, four lines at most.",
         "Please prepare a one-page primer on the fire at Norrey mill.",
+        "Could you put together a TL;DR about the fire at Norrey mill?",
     ],
 )
-def test_a_first_question_that_fixes_a_length_asks_for_a_text(question: str) -> None:
+def test_a_first_question_that_fixes_a_length_or_wants_a_tldr_asks_for_a_text(question: str) -> None:
     assert fault("news", (question, *NEWS[1:])) is None
 
 
