@@ -5,8 +5,8 @@ They are sentences of different documents that tell much the same of different t
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
-from itertools import combinations
+from collections.abc import Iterator, Sequence, Set
+from itertools import combinations, islice
 from math import fsum, log, sqrt
 
 from generator.common.language import dialog_language
@@ -112,6 +112,7 @@ def find_readings(
     document: str | None = None,
     last: Sequence[Reading] = (),
     told: Set[str] = frozenset(),
+    rank: int = 0,
 ) -> list[Reading]:
     """Return sentences of different documents that tell the like of different things; empty if there are none.
 
@@ -126,7 +127,21 @@ def find_readings(
         document: the id of a document that one of the two most alike is of; None: any.
         last: what is told of the thing that the dialog is about. What fits one of these is taken to be meant of it.
         told: ids of documents that answers of the dialog rest on. Where one reading alone is of these, it is meant.
+        rank: how many others go before: with 0 they are the most alike. Fewer do where fewer are half as alike.
     """
+    found = [*islice(_list_choices(passages, most, spoken, document, last, told), rank + 1)]
+    return found[-1] if found else []
+
+
+def _list_choices(
+    passages: Sequence[Passage],
+    most: int,
+    spoken: Set[str],
+    document: str | None,
+    last: Sequence[Reading],
+    told: Set[str],
+) -> Iterator[list[Reading]]:
+    """Yield readings as `find_readings` returns them, the most alike first; each sentence is in one choice."""
     all_readings = [reading for reading in list_readings(passages) if len(reading.plain) >= _SOME]
     count = Counter(stem for reading in all_readings for stem in reading.plain)
     rarity = {stem: log((1 + len(all_readings)) / number) for stem, number in count.items()}
@@ -143,8 +158,13 @@ def find_readings(
         one, other = (all_readings[place].title for place in pair)
         return bool(one) and one == other, -likeness[pair]  # under one name, likely of one thing
 
+    used, last_rank = set[tuple[str, int]](), (True, 0.0)
     for i, j in sorted(likeness, key=rank):  # stable: equal ones stay in order
         chosen = [all_readings[i], all_readings[j]]
+        if rank((i, j)) > last_rank:
+            return
+        if any((reading.passage.id, reading.start) in used for reading in chosen):
+            continue
         if document not in (None, *(reading.passage.document_id for reading in chosen)) or fits_any(chosen, last):
             continue
         near = ((of, n) for n in range(len(all_readings)) if (of := likeness.get((min(i, n), max(i, n)), 0)))
@@ -159,8 +179,10 @@ def find_readings(
             ):
                 chosen.append(all_readings[n])
         if not names_one(chosen, spoken, last) and not is_told(chosen, told):
-            return chosen
-    return []
+            if not used:
+                last_rank = rank((i, j))[0], -likeness[i, j] / 2
+            used.update((reading.passage.id, reading.start) for reading in chosen)
+            yield chosen
 
 
 def names_one(readings: Sequence[Reading], spoken: Set[str], last: Sequence[Reading] = ()) -> bool:

@@ -55,6 +55,8 @@ READINGS = "The things that it could be about, and what is told of each"
 _WIDER = 4
 # Readings that a question is written for: where many things are alike, a search finds few of any three.
 _READINGS = 8
+# Choices of readings, of which each dialog has one.
+_CHOICES = 3
 # A question, what the search for it returned, and those of the readings that it found.
 _Unclear = tuple[str, tuple[Hit, ...], tuple[Passage, ...], list[Reading]]
 
@@ -187,8 +189,9 @@ class Underspecified(dspy.Module):
         used = _list_used(task)
         candidates = {passage.id: passage for passage in (*found, *task.passages) if passage.id not in used}
         passages, spoken = list(candidates.values()), _list_spoken(task)
-        told = _list_told(task)
-        readings = await asyncio.to_thread(find_readings, passages, _READINGS, spoken, document, last, told)
+        # Where all dialogs are about a few documents, the most alike would be asked for in each.
+        told, rank = _list_told(task), task.plan.seed % _CHOICES
+        readings = await asyncio.to_thread(find_readings, passages, _READINGS, spoken, document, last, told, rank)
         if readings:
             return readings, last
         raise Rejected("ask", "no second reading: no other document tells the like", near)

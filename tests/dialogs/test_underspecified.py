@@ -44,12 +44,17 @@ def resolving() -> Target:
 
 
 def write(
-    model: Scripted, shelf: Shelf, wanted: Sequence[QuestionType], source: Passage = FERRY, moving: bool = False
+    model: Scripted,
+    shelf: Shelf,
+    wanted: Sequence[QuestionType],
+    source: Passage = FERRY,
+    moving: bool = False,
+    seed: int = 0,
 ) -> Draft:
     program = MultiDocumentDialog(
         Repetition(0.8), shelf, 2, "last_turn", Options(planned=True, underspecified=True, moving=moving)
     )
-    return model.run(lambda: program.write(plan(source, wanted, "season tickets"), {}))
+    return model.run(lambda: program.write(plan(source, wanted, "season tickets", seed=seed), {}))
 
 
 def shelf(*later: Sequence[Passage]) -> Shelf:
@@ -84,6 +89,23 @@ def test_things_of_one_sort_are_readings_and_those_that_share_words_by_chance_ar
     readings = find_readings([tram, textile, maritime], 3)
     assert [reading.passage for reading in readings] == [textile, maritime]
     assert find_readings([tram, textile], 3) == []
+
+
+def test_dialogs_ask_of_different_things_that_the_same_documents_tell_alike() -> None:
+    larch, rowan = (
+        piece(f"{name} hut", f"Half board costs {board} euros more. It has {beds} wooden beds in wide dormitories.")
+        for name, board, beds in (("larch", 38, 80), ("rowan", 32, 46))
+    )
+    first, second, third = (find_readings([larch, rowan], 3, rank=rank) for rank in range(3))
+    assert [reading.passage for reading in first] == [reading.passage for reading in second] == [larch, rowan]
+    assert {reading.start for reading in first}.isdisjoint(reading.start for reading in second)
+    assert third == second, "there are only two"
+    asked = set[str]()
+    for seed in range(3):
+        model = Scripted(ask=[{"question": "What does half board cost at the hut?"}] * 3)
+        write(model, Shelf([[larch, rowan], [larch]]), [unclear()], larch, seed=seed)
+        asked.add(task(model.prompts("ask")[0]))
+    assert len(asked) == 2
 
 
 def test_copies_and_sentences_on_the_same_name_are_no_readings() -> None:
