@@ -61,7 +61,12 @@ def find_flips(text: str, sources: Sequence[str]) -> list[str]:
 def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[str]]]:
     keys = {term.key for term in clause.terms}
     alike = [(sentence, keys.intersection(term.key for term in sentence.terms)) for sentence in told]
-    return [(sentence, shared) for sentence, shared in alike if len(shared) > 1 and 2 * len(shared) >= len(keys)]
+    return [
+        (sentence, shared)
+        for sentence, shared in alike
+        # Two things may be used by the same people.
+        if 2 * len(shared) >= len(keys) and len(shared if shared == keys else shared - {_USE}) > 1
+    ]
 
 
 def _find_denials(clause: _Part, told: Sequence[_Part], of_text: set[str]) -> Iterator[str]:
@@ -137,7 +142,8 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
             if mark.endswith(_BEHIND):  # “12 months or more”
                 more = {mark.removesuffix(_BEHIND): spelt}
                 terms[-2:] = (term._replace(marks={**term.marks, **more}) for term in terms[-2:])
-            elif mark != _DENIED or word.casefold() not in language.listed("clause"):  # “Not while …” denies no more
+            # “Not while …” and “without, …” deny no more.
+            elif mark != _DENIED or (key and word.casefold() not in language.listed("clause")):
                 said = {**said, mark: spelt}
         if exceptions and start >= exceptions[0]:
             usual = {term.key for term in terms}
