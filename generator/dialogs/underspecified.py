@@ -6,6 +6,7 @@ and what counts as asking back is `find_request`'s to say.
 """
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 
 import dspy
@@ -297,7 +298,23 @@ def _find_form_fault(answer: str, form: Form, readings: Sequence[Reading]) -> st
         # One or two words of a sentence may be how a thing is named where its title doesn't name it.
         "tells-nothing": (not numbers and all(len(of) <= 2 for of in told), "tells what is asked for"),
     }
-    return next((fault for is_met, fault in map(met.__getitem__, form.checks) if not is_met), None)
+    fault = next((fault for is_met, fault in map(met.__getitem__, form.checks) if not is_met), None)
+    swapped = None if fault else _find_swapped(answer, readings)
+    return f"tells of one of them what is told of another: “{swapped}”" if swapped else fault
+
+
+def _find_swapped(answer: str, readings: Sequence[Reading]) -> str | None:
+    """Return a part of an answer that names one reading, with a number that the sentence of another one alone has."""
+    joins = [rf"\b{re.escape(word)}\b" for word in sorted(dialog_language().listed("joining"))]
+    titles = frozenset[str]().union(*(_numbers(each.passage.title) for each in readings))
+    numbers, names = [_numbers(each.sentence) - titles for each in readings], list_names(readings)
+    for part in re.split("|".join([r"[,;:.!?]\s", *joins]), answer):
+        spelt = topic_stems(" ".join(term.text for term in read_terms(part) if term.kind == "number"))
+        named = [place for place, of in enumerate(names) if of & topic_stems(part) - spelt]
+        others = (of for place, of in enumerate(numbers) if place not in named)
+        if len(named) == 1 and _numbers(part) & frozenset[str]().union(*others) - numbers[named[0]]:
+            return part.strip()
+    return None
 
 
 def _numbers(text: str) -> frozenset[str]:

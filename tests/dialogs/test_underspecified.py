@@ -513,6 +513,7 @@ def test_things_of_one_sort_are_told_by_it_from_the_last_thing_of_another() -> N
     [
         ("hedge-with-answers", "The ferry or the pool: which one do you mean?", HEDGES),
         ("hedge-with-answers", "On the ferry it costs twelve crowns, at the pool nine.", HEDGES),
+        ("hedge-with-answers", "On the ferry nine crowns, at the pool twelve. Which one do you mean?", HEDGES),
         ("hedge-over-list", "Which one do you mean?", "There are the ferry and the pool. Which one do you mean?"),
         ("ask-openly", "Which ticket does the User want?", "Which season ticket do you mean?"),
         ("hedge-over-list", TELLS_ALL, "There are the ferry and the pool. Which one do you mean?"),
