@@ -90,7 +90,8 @@ def find_dialog_fault(written: Written, task: Task, repetition: Repetition, grou
     if task.result and "disputes" in task.checks and holds(first, written.result) == bool(task.mistake):
         return f"the first answer {'has' if task.mistake else 'lacks'} the result", first
     if task.mistake:
-        if told := next((user for user in written.users[1:] if holds(user, written.result)), None):
+        told = next((user for user in written.users[1:] if holds(user, written.result)), None)
+        if told and set(words(written.result)) - _DOUBTS:  # where it is “no”, a doubt may have the word
             return "the User gives the right answer", told
         if not holds(first, written.mistake):
             return "the first answer lacks the mistake", first

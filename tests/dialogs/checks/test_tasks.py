@@ -157,6 +157,8 @@ def test_the_result_and_the_mistake() -> None:
     assert of(asked, (doubt[0], "It has 4,200 km and 6,650 km.")) == "the last answer keeps the mistake"
     told = ("No, it has 6650 km, doesn't it?", doubt[1])
     assert of(asked, told) == "the User gives the right answer"
+    vinegar = [("May I descale it with vinegar?", "Yes, you may."), ("Is no rubber in it?", "Sorry, no, there is.")]
+    assert fault("SC", *vinegar, result="no", mistake="yes") == "", "a “no” that doubts is no answer"
     lacking = fault("SA", ("How long is it?", "Long."), ("Is it?", "It has 6,650 km."), result="6650 km")
     assert lacking == "the first answer lacks the result"
     steps = [("5 and 9?", "14."), ("Twice that?", "28.")]
