@@ -16,7 +16,7 @@ from generator.common.numerals import may_be_spelt_out
 from generator.common.passages import is_heading, sentences
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
-from generator.common.support import Term, read_terms, term_keys
+from generator.common.support import Term, coverage, find_unsupported, read_terms, term_keys
 from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
@@ -182,12 +182,24 @@ def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: T
         telling = {term.text for term in read_terms(turn.answer) if term.kind == "name" or is_telling(term)}
         if telling.isdisjoint(support.missing):
             return None
-    texts = [p.titled for p in passages]
+    texts, told = [p.titled for p in passages], list_told(turn.evidence, passages)
+    if _retells(drop_refusals(turn.answer), told):
+        return None
     if may_reword(drop_counts(turn.answer), texts):  # then its own words, which no passage has, are left to the judge
-        said, told = list_said(turn.meant, history, passages), list_told(turn.evidence, passages)
+        said = list_said(turn.meant, history, passages)
         if measure_support(turn.answer, said, told, texts).covered:
             return None
     return f"the evidence doesn't cover: {', '.join(support.missing) or 'the answer'}"
+
+
+def _retells(answer: str, told: Sequence[str]) -> bool:
+    """Return True if evidence has 0.7 of an answer's words, three or more, and its names and numbers.
+
+    It may lack the only word that the answer adds to what was said before: “costs” for “pay”.
+    """
+    own = find_unsupported(answer, told)
+    says = len(read_terms(answer)) >= _CLAIM and not (own.numbers or own.names)
+    return says and coverage(answer, told) >= _LEAST_CONFIRMED
 
 
 def find_untold(answer: str, question: str, history: Sequence[Turn], passages: Sequence[Passage]) -> str | None:

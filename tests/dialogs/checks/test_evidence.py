@@ -161,3 +161,21 @@ def test_what_a_reply_says_that_answers_nothing_needs_no_evidence_but_for_its_nu
     assert find(answer, answerability) is None
     assert find(f"{answer} Films are lent for 7 days.", answerability) is not None
     assert find("Books bought last year are lent for long.", "answerable") is not None
+
+
+@pytest.mark.parametrize(
+    ("answer", "uncovered"),
+    [
+        ("You can have six workers at most. Another one costs four coins.", False),  # “pay”
+        ("You can have six workers at most. Another one costs nine coins.", True),
+        ("Another one costs half a farm.", True),
+    ],
+)
+def test_a_word_of_its_own_is_no_fault_of_an_answer_that_has_all_else_from_its_evidence(
+    answer: str, uncovered: bool
+) -> None:
+    rules = piece("rules", "You can have six workers at most. Hire: pay four coins and take another worker.")
+    setup = make_turn(1, query="What does each take?", answer="Each takes six cards, four workers and five coins.")
+    cited = tuple(make_evidence_of(rules, each) for each in rules.text.split(". "))
+    turn = make_turn(2, query="And how many of those can I have?", answer=answer, planned=PLANNED, evidence=cited)
+    assert (find_uncovered([rules], [setup], turn) is not None) is uncovered
