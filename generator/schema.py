@@ -75,6 +75,8 @@ def _check_address(value: str) -> str:
 def _read_path(value: object) -> object:
     if value == "":
         raise ValueError("is empty; give a path, or leave the setting out")
+    if isinstance(value, str) and "://" in value:  # it would be a folder `s3:`, made where there is none
+        raise ValueError("must be a path on this machine, not an address")
     try:
         return Path(value).expanduser() if isinstance(value, str) else value
     except RuntimeError as error:  # a `~name` without a home directory

@@ -62,6 +62,7 @@ WRONG_VALUES = [
     ("lm.api_base=me:secret@host/v1", "lm.api_base=…@host/v1: must be an address that begins with http://"),
     ("lm.model=", "lm.model=: must be a text that isn't empty"),
     ("run_dir=", "run_dir=: is empty"),
+    ("run_dir=s3://bucket/run", "run_dir=s3://bucket/run: must be a path on this machine"),
     ("taxonomy.first.direct=nan", "taxonomy.first.direct=nan: must be a finite number"),
     ("taxonomy.first=direct", "taxonomy.first=direct: wrong type; expected values by name"),
     ("taxonomy.first.direct=much", "taxonomy.first.direct=much: must be a number"),
