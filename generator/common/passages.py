@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
 from operator import itemgetter
@@ -47,6 +47,8 @@ _PLAIN_HEADING = re.compile(
 )
 _LEAST_TELLING = 3  # words: “Yes, certainly.” needs the question before it
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
+# From two characters before what may be cut: “6|.3” and “6.|3”.
+_INSIDE_NUMBER = re.compile(r"(?s:.)\d[.,:]\d|\d[.,:]\d")
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
 
 
@@ -68,20 +70,28 @@ def has_more_tokens(text: str, count: int) -> bool:
 def windows(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
     r"""Yield the spans (start, end; characters) of the passages of `text`.
 
-    Each holds exactly `size` tokens (the last one may hold fewer) and shares exactly `overlap` with the one before
-    it (Lee et al. 2024, section 2.4.2). A token is a word or a punctuation mark, `\w+|[^\w\s]` with the vowel signs of
-    the word's script, not a piece of a model's vocabulary: passages need no tokenizer and are the same for every model.
-    In scripts without spaces between words each letter is a token, and longer runs than 64 letters are split, so that
-    no passage is endless.
+    Each holds `size` tokens (the last one may hold fewer) and shares `overlap` with the one before it (Lee et al. 2024,
+    section 2.4.2). A cut that would divide a number (36|.3) is made before it. A token is a word or a punctuation mark,
+    `\w+|[^\w\s]` with the vowel signs of the word's script, not a piece of a model's vocabulary: passages need no
+    tokenizer and are the same for every model. In scripts without spaces between words each letter is a token, and
+    longer runs than 64 letters are split, so that no passage is endless.
     """
-    held: list[tuple[int, int]] = []  # the tokens of one window
+    held: list[tuple[int, int]] = []  # the tokens of one window, and the next
     for match in find_tokens(text):
-        if len(held) == size:  # and another token follows: a further window would not only repeat this one's end
-            yield held[0][0], held[-1][1]
-            held = held[size - overlap :]
         held.append(match.span())
+        if len(held) > size:  # a further window would not only repeat this one's end
+            end = _find_cut(text, held, size, overlap + 1)
+            yield held[0][0], held[end - 1][1]
+            held = held[_find_cut(text, held, end - overlap, 1) :]
     if held:
         yield held[0][0], held[-1][1]
+
+
+def _find_cut(text: str, tokens: Sequence[tuple[int, int]], place: int, least: int) -> int:
+    """Return the place of a token, at most `place`, before which no number is divided; `least` if there is none."""
+    while place > least and _INSIDE_NUMBER.match(text, max(0, tokens[place][0] - 2)):
+        place -= 1
+    return place
 
 
 def passage(document: Document, start: int, end: int, name: str | None = None) -> Passage:

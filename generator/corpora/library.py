@@ -26,6 +26,7 @@ from generator.corpora.base import ChunkedDocument, LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
 from generator.schema import Document, Evidence, Passage
 
+_CUTS = 2  # part of a library's name; a change in where passages are cut increments it
 _NO_SPACES = dict.fromkeys(code for code in range(0x3001) if chr(code).isspace())
 
 
@@ -122,7 +123,7 @@ class Library:
         def build(folder: Path) -> None:
             _build(corpus, folder, documents(), size, overlap)
 
-        folder = built_once(cache_dir / f"{corpus}-{fingerprint[:12]}-{size}-{overlap}", build)
+        folder = built_once(cache_dir / f"{corpus}-{fingerprint[:12]}-{size}-{overlap}-{_CUTS}", build)
         return cls(folder, corpus, fingerprint, size, overlap)
 
     def __reduce__(self) -> tuple[type["Library"], tuple[Path, str, str, int, int, Language]]:

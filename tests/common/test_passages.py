@@ -8,7 +8,7 @@ from tests.support.corpora import split
 from tests.support.languages import speaking
 from tests.support.records import make_passage
 
-ALPHABET = ["word", "naïve", "Köln", "😀", "3.5", ".", ",", "?", " ", "  ", "\n", "\n\n", "\t", "-", "1.", "Then", "…"]
+ALPHABET = ["word", "naïve", "Köln", "😀", ",", ".", "?", " ", "  ", "\n", "\n\n", "\t", "-", ") ", "Then", "…"]
 
 
 def random_text(seed: int, length: int) -> str:
@@ -54,6 +54,19 @@ def test_windows_of_any_text(seed: int) -> None:
         assert mine[:overlap] == joined[len(joined) - overlap :]
         joined += mine[overlap:]
     assert joined == tokens
+
+
+@pytest.mark.parametrize(
+    ("size", "overlap", "passages"),
+    [
+        (4, 1, ["It was", "was 36.3", "36.3 in", "in May."]),
+        (5, 1, ["It was 36.3", "36.3 in May", "May."]),
+        (3, 0, ["It was", "36.3", "in May."]),
+    ],
+)
+def test_no_passage_begins_or_ends_within_a_number(size: int, overlap: int, passages: list[str]) -> None:
+    document = Document(id="doc", text="It was 36.3 in May.")
+    assert [passage.text for passage in split(document, size, overlap)] == passages
 
 
 def texts(text: str) -> list[str]:
