@@ -40,12 +40,14 @@ def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
         if any(number in term_keys(source) for source in sources)
     }
     counts_nothing = {places.get(unit) for unit in ("%", "am", "pm")}
-    return tuple(
-        spelt
+    others = [
+        (number, spelt)
         for number, unit, spelt in found
         if (number in in_words and unit not in counts_nothing)
         or (unit is not None and number in units and not units[number] & {unit, None})
-    )
+    ]
+    computed = find_sums(text, sources) if others else {}  # “18 percent and another 7, that is 25”, beside 25 euros
+    return tuple(spelt for number, spelt in others if number not in computed)
 
 
 def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:

@@ -73,3 +73,9 @@ def test_a_number_comes_twice_in_a_sum_only_where_something_is_two(said: str, su
 def test_a_number_may_be_a_difference_or_a_percentage(said: str, sources: list[str], computed: str) -> None:
     found = find_sums(said, sources)
     assert computed in found if computed else not found
+
+
+def test_a_computed_number_is_none_with_another_unit() -> None:
+    sources = ["Roofs saved 18 percent, walls another 7 percent.", "The garage costs 25 euros."]
+    assert find_other_units("Roofs saved 18 and walls 7 percent, so 25 percent in all.", sources) == ()
+    assert find_other_units("They saved 26 percent.", ["The garage costs 26 euros."]) == ("26 percent",)
