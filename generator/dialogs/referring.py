@@ -29,6 +29,8 @@ _PLACE = re.compile(
 )
 # Each as subject, as object, and before what is owned.
 _IT, _THEY, _HE, _SHE = ("it", "it", "its"), ("they", "them", "their"), ("he", "him", "his"), ("she", "her", "her")
+# Verbs that no singular pronoun stands before, and those that “they” doesn't.
+_DISAGREES = frozenset({"are", "were"}), frozenset({"is", "was", "has", "does"})
 
 
 class Leaning:
@@ -117,6 +119,8 @@ def put_pronoun(question: str, start: int, end: int, told: str) -> str:
         is_subject = any(language.matches("participle", word) for word in goes_on)
     else:
         is_subject = follows in auxiliary or (follows not in prepositions and not auxiliary.isdisjoint(goes_on))
+    if is_subject and not _DISAGREES[pronouns == _THEY].isdisjoint(goes_on):  # “50 euros is”, “the staff are”
+        return question
     return f"{before}{subject if is_subject else as_object}{after}"
 
 

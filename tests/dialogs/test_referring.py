@@ -136,6 +136,9 @@ def test_no_other_question_does(second: Target, query: QueryForm) -> None:
         ("What do guests pay in [the museum]?", "", "What do guests pay there?"),
         ("How do I get to [Elm]?", "Elm is a town.", "How do I get there?"),
         ("Is [the pier] open, or is the pier closed?", "", ""),
+        ("Do you think that [50 euros] is fair?", "", ""),
+        ("Do you think that [the staff] are friendly?", "", ""),
+        ("Do you think that [the gates] are wide?", "", "Do you think that they are wide?"),
     ],
 )
 def test_a_pronoun_stands_as_what_it_replaces(marked: str, told: str, said: str) -> None:
