@@ -17,6 +17,9 @@ T = TypeVar("T")
 # Question type and answerability of a turn that asks for nothing (Katsis et al. 2025, section 3.1).
 NON_QUESTION = "non-question"
 _CONVERSATIONAL = "conversational"
+_PARTIAL = "partial"
+# Words of a question that asks for one thing, at most, and for two, as a composite one does, and a partial one must.
+_USUAL, _TWO_THINGS = 12, 20
 # What `Facet.kind` calls both.
 _CLARIFICATION = "clarification"
 
@@ -48,7 +51,8 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
         # Not validated again: a type may be shown without the examples that its file must have.
         Target.model_construct(
             **dict(non_question if non_question and place in asks_nothing else type_)
-            | (own if place in resolving | unclear else {}),
+            | (own if place in resolving | unclear else {})
+            | ({"words": _TWO_THINGS} if aim and aim.name == _PARTIAL and _USUAL <= type_.words < _TWO_THINGS else {}),
             multi_turn=link,
             # What has a reply of its own can't be answered, whatever the share.
             aim=aim if not type_.reply or place in unclear | asks_nothing else None,

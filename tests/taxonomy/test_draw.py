@@ -28,6 +28,14 @@ def plans(taxonomy: Taxonomy, count: int, turns: int = 8) -> list[list[Target]]:
     return [[kind for kind in dialog if isinstance(kind, Target)] for dialog in dialogs(taxonomy, count, turns)]
 
 
+def test_a_question_of_which_a_half_is_untold_may_be_as_long_as_one_that_asks_for_two_things() -> None:
+    made = plans(mtrag(answerability={"partial": 0.5, "answerable": 0.5}), 40)
+    targets = [target for dialog in made for target in dialog]
+    assert {t.words for t in targets if t.name == "factoid" and t.expected == "partial"} == {KINDS["composite"].words}
+    assert {t.words for t in targets if t.name == "factoid" and t.expected == "answerable"} == {KINDS["factoid"].words}
+    assert {t.words for t in targets if t.name == "keyword"} == {KINDS["keyword"].words}
+
+
 def test_every_dimension_meets_its_shares() -> None:
     made = plans(mtrag(), 500)
     turns = [target for dialog in made for target in dialog]
