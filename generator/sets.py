@@ -130,8 +130,9 @@ def dialog_set(path: str, corpus: str | Mapping[str, Any] | None = None, respons
         raise ConfigError(f"{path}: belongs to a run; give the run folder, {Path(path).parent}")
     published = None if corpus is None else human_corpus(corpus, path)
     fault = ""
-    if not folder:
-        (file,) = list_files(path, ("",), archives=False, setting="")
+    files = [] if folder else list_files(path, ("",), archives=False, setting="")
+    if len(files) == 1:  # else a folder at an address
+        (file,) = files
         is_lines = file.name.lower().endswith((".jsonl", ".jsonl.gz"))
         readers: list[Callable[[], Records]] = [partial(_lines, file)] if is_lines else []
         if responses or (responses is None and corpus is None):

@@ -11,6 +11,8 @@ import fsspec
 import pytest
 from moto.server import ThreadedMotoServer
 
+from generator.errors import ConfigError
+from generator.sets import dialog_set
 from tests.support.corpora import corpus, good, message, read
 from tests.support.hub import Hub, use_hub
 from tests.support.runs import command
@@ -79,6 +81,11 @@ def test_a_data_set_on_the_hub_is_read_as_a_folder(hub: Hub) -> None:
     german, japanese = (read_here() for read_here in HERE)
     assert texts("folder", "hf://datasets/me/docs/de") == german
     assert texts("jsonl", "hf://datasets/me/docs") == texts("jsonl", "hf://datasets/me/docs/ja.jsonl") == japanese
+
+
+def test_a_folder_on_the_hub_that_holds_no_dialogs_is_one_line(hub: Hub) -> None:
+    with pytest.raises(ConfigError, match=r"^hf://datasets/me/docs: not a run folder"):
+        dialog_set("hf://datasets/me/docs")
 
 
 def test_a_snapshot_of_the_hub_is_read_through_its_links(hub: Hub, tmp_path: Path) -> None:
