@@ -66,8 +66,10 @@ def add_answers(
 def _read(path: Path, benchmark: RatedBenchmark) -> dict[str, dict[int, str]]:
     """Return the answers of a file by item and number of the turn."""
     answers: dict[str, dict[int, str]] = {}
-    (file,) = list_files(str(path), ("",), archives=False, setting="answers")
-    for where, record in read_json_lines(file):
+    files = list_files(str(path), ("",), archives=False, setting="answers")
+    if len(files) > 1:
+        raise CorpusError(f"answers={path}: holds {len(files)} files; give the one with the model's answers")
+    for where, record in read_json_lines(files[0]):
         line = require_record(benchmark.answer_line, where, record, f"expected an answer to {benchmark.name}")
         item, given = line.answers()
         found = answers.setdefault(item, {})

@@ -209,6 +209,10 @@ def test_bad_input_is_one_line(here: Path) -> None:
     assert "no answer is to one of the 1 dialogs" in refused(Scenarios(here), f"answers={here / 'a.jsonl'}")
     (here / "a.jsonl").write_text("")
     assert f"answers={here / 'a.jsonl'}: has no answers" in refused(Scenarios(here), f"answers={here / 'a.jsonl'}")
+    (here / "answers").mkdir()
+    for name in ("a", "b"):
+        (here / "answers" / name).touch()
+    assert "answers=answers: holds 2 files" in refused(Scenarios(here), "answers=answers")
     assert "answers: give input=" in refused(Scenarios(here), "answers=a.jsonl", "input=null", "judgments=x")
 
 
