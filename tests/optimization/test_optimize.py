@@ -211,7 +211,7 @@ def test_a_step_is_optimised_with_the_rules_of_a_run(target: str, data: Path) ->
     for text in set(changed) - set(model.reflections):
         rules, _, rest = text.partition("<documents>")
         assert "“answer”: " in rules and "“ask_next”: " in rules
-        assert (BETTER in rules) == (target != "ask_first") and "Reply with" in task(rest)
+        assert (BETTER in rules) == (target == "answer") and "Reply with" in task(rest)
 
 
 def test_a_rewrite_is_scored_by_what_it_shares_with_the_query_that_people_wrote(data: Path, tmp_path: Path) -> None:
