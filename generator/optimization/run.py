@@ -205,15 +205,11 @@ class OptimizationRun(Session[Ended]):
             after={name: each.signature.instructions for name, each in self._list_predictors(best.step).items()},
         )
 
-    @property
-    def _judges(self) -> bool:
-        return isinstance(self.target, JudgeTarget)
-
     def _list_predictors(self, step: dspy.Module) -> dict[str, dspy.Predict]:
         return {f"{self.target.name}.{name}": each for name, each in list_predictors(step).items()}
 
     def _compare(self, before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, Comparison]:
-        return compare(self.split.held_out, before, after, self.settings.seed, self._judges)
+        return compare(self.split.held_out, before, after, self.settings.seed, isinstance(self.target, JudgeTarget))
 
     async def _try_held_out(self, bench: Bench, student: Student) -> list[Outcome]:
         def attempt(example: Example) -> Coroutine[Any, Any, Outcome]:

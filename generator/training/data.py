@@ -37,11 +37,6 @@ class Finetuning(FinetuneSettings):
         names = "+".join(re.sub(r"\W+", "_", stem(Path(path.partition(":")[2] or path))) for path in self.data)
         return Path("outputs/students") / f"{self.student.name}-{names}-{self.seed}"
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """Return what decides the student, by name."""
-        return to_jsonable_python(dict(identify("", self)))
-
 
 class _Row(BaseModel):
     messages: list[Message] = Field(min_length=2)
@@ -88,7 +83,7 @@ def load_finetuning(cfg: DictConfig) -> Finetuning:
 def identify_training(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> dict[str, Any]:
     """Return what decides the student, by name: settings, and what the data hold."""
     content = hashlib.sha256(json.dumps(read).encode()).hexdigest()[:16]
-    return {**settings.identity, "data (content)": content}
+    return {**to_jsonable_python(dict(identify("", settings))), "data (content)": content}
 
 
 def read_pairs(settings: Finetuning) -> list[list[Pair]]:

@@ -48,10 +48,9 @@ def train(settings: Finetuning, read: Sequence[Sequence[Pair]]) -> None:
     student, folder = settings.student, settings.folder
     identity = identify_training(settings, read)
     continues = has_training(folder, identity, settings.fresh)
-    if continues and (folder / "result.json").exists():
-        if settings.merged and not (folder / "model").exists():
-            with _alone(folder):
-                _merge(settings)
+    if continues and (folder / "result.json").exists():  # only the whole model is missing
+        with _alone(folder):
+            _merge(settings)
         return
     tokenizer, model = _load(settings, quantised=student.quantised)
 
