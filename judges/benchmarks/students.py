@@ -25,7 +25,7 @@ from generator.output.chat import kept_turns
 from generator.output.markdown import table
 from generator.output.tables import ABSENT
 from generator.sets import dialog_set
-from generator.training.data import load_finetuning
+from generator.training.data import Finetuning, load_finetuning
 from generator.training.draw import share
 from judges.benchmarks.config import Evaluation, load_evaluation
 from judges.benchmarks.human_dialogs import HumanDialogs, mean_of_questions, rated_by_metric
@@ -107,8 +107,10 @@ def run_students(settings: StudentsSettings) -> None:
     data = dict.fromkeys(str(path) for _, steps in plan for step in steps for path in step.settings.get("data", ()))
     for path in data:
         next(dialog_set(path).dialogs(1))  # before hours of training for other sets
-    check_numbers(settings, plan)
-    check_settings({step.module: step for _, steps in plan for step in steps}.values())
+    check_questions(plan[-1][1][-1])
+    for name, (first, *_) in plan:
+        if name != ZERO_SHOT:
+            check_training(name, first)
     make_folder(settings.run_dir)
     for name, steps in plan:
         trained = None
@@ -136,50 +138,61 @@ def run_students(settings: StudentsSettings) -> None:
 compare = with_settings(StudentsSettings)(run_students)
 
 
-def check_numbers(settings: StudentsSettings, plan: Iterable[tuple[str, list[Step]]]) -> None:
-    """Raise CorpusError if a set has fewer pairs than its students are to learn from.
+def load_step(step: Step) -> object:
+    """Return the settings of a step as its command loads them.
+
+    Raises:
+        ConfigError: one of them is wrong.
+    """
+    name = step.module.rpartition(".")[2]
+    command = import_module(step.module).COMMAND
+    try:
+        with nullcontext() if GlobalHydra.instance().is_initialized() else open_conf():
+            return _LOAD[step.module](compose(name, normalise(step.arguments, command)))
+    except COMPOSE_ERRORS as error:
+        raise ConfigError(f"{name}: {describe_hydra_error(error, name)}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from error
+
+
+def check_training(name: str, step: Step) -> None:
+    """Load the settings of a set's first student, and count the pairs that it can learn from.
 
     Pairs too long for the student aren't known here; `generator.finetune` counts them.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        CorpusError: there are fewer pairs than `pairs`.
     """
-    filtered = any(setting.lstrip("+").startswith("keep=") for setting in settings.finetune)
-    for name, (first, *_) in plan:
-        keep, data = first.settings.get("keep", "pairs"), first.settings.get("data", ())
-        for number, path in enumerate(data if keep is None or not filtered else ()):
-            wanted = share(settings.pairs, number, len(data))
-            have = sum(len(kept_turns(dialog, keep)) for dialog in dialog_set(path).dialogs())
-            if have < wanted:
-                raise CorpusError(
-                    f"pairs={settings.pairs}: {path} has {have} pairs for the set {name}, {wanted} are needed; lower "
-                    "pairs, or leave the set out of sets"
-                )
+    settings = load_step(step)
+    assert isinstance(settings, Finetuning)
+    for number, path in enumerate(settings.data):
+        wanted = share(settings.pairs or 0, number, len(settings.data))
+        have = sum(len(kept_turns(dialog, settings.keep)) for dialog in dialog_set(path).dialogs())
+        if have < wanted:
+            raise CorpusError(
+                f"pairs={settings.pairs}: {path} has {have} pairs for the set {name}, {wanted} are needed; lower "
+                "pairs, or leave the set out of sets"
+            )
 
 
-def check_settings(steps: Iterable[Step]) -> None:
-    """Load the settings of each command, and read the questions.
+def check_questions(step: Step) -> None:
+    """Load the settings of an evaluation, and read its questions.
 
     Raises:
         ConfigError: one of them is wrong, or the scores of such an evaluation aren't those of a set.
         CorpusError: the questions can't be read.
     """
-    for step in steps:
-        name = step.module.rpartition(".")[2]
-        command = import_module(step.module).COMMAND
-        try:
-            with nullcontext() if GlobalHydra.instance().is_initialized() else open_conf():
-                loaded = _LOAD[step.module](compose(name, normalise(step.arguments, command)))
-        except COMPOSE_ERRORS as error:
-            raise ConfigError(f"{name}: {describe_hydra_error(error, name)}") from error
-        except ConfigError as error:
-            raise ConfigError(f"{name}: {error}") from error
-        if isinstance(loaded, Evaluation):
-            if not isinstance(loaded.benchmark, HumanDialogs):
-                raise ConfigError(
-                    f"{name}: benchmark={loaded.benchmark.name}: a model rates its answers; choose human dialogs, such "
-                    "as benchmark=quac"
-                )
-            if len(loaded.contexts) > 1:
-                raise ConfigError(f"{name}: context=both: a row has one score; set context=golden or context=own")
-            read_items(loaded.benchmark, Path(step.settings["input"]))
+    settings = load_step(step)
+    assert isinstance(settings, Evaluation) and settings.input
+    if not isinstance(settings.benchmark, HumanDialogs):
+        raise ConfigError(
+            f"evaluate: benchmark={settings.benchmark.name}: a model rates its answers; choose human dialogs, such as "
+            "benchmark=quac"
+        )
+    if len(settings.contexts) > 1:
+        raise ConfigError("evaluate: context=both: a row has one score; set context=golden or context=own")
+    read_items(settings.benchmark, settings.input)
 
 
 def take(step: Step) -> None:

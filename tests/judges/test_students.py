@@ -131,8 +131,11 @@ def test_too_few_pairs_are_said_before_anything_is_trained(tmp_path: Path, monke
     )
     of = settings(tmp_path, "zero_shot", "human", "synthetic", "human+synthetic", "synthetic_filtered")
     of = of.model_copy(update={"human": (str(people),), "synthetic": (str(run),), "pairs": 4})
-    with pytest.raises(CorpusError, match=r"pairs=4: .*run\.jsonl has 2 pairs .*synthetic_filtered.*, 4 are needed"):
-        students.run_students(of)
+    for keep in ((), ("keep=pairs",)):
+        with pytest.raises(
+            CorpusError, match=r"pairs=4: .*run\.jsonl has 2 pairs .*synthetic_filtered.*, 4 are needed"
+        ):
+            students.run_students(of.model_copy(update={"finetune": (*of.finetune, *keep)}))
     assert not taken
 
 
