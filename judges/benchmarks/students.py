@@ -21,11 +21,10 @@ from generator.config.choices import COMPOSE_ERRORS, open_conf
 from generator.config.job import RunFailed
 from generator.config.messages import describe_hydra_error
 from generator.errors import ConfigError, CorpusError
-from generator.output.chat import kept_turns
 from generator.output.markdown import table
 from generator.output.tables import ABSENT
 from generator.sets import dialog_set
-from generator.training.data import Finetuning, load_finetuning
+from generator.training.data import Finetuning, load_finetuning, read_pairs
 from generator.training.draw import share
 from judges.benchmarks.config import Evaluation, load_evaluation
 from judges.benchmarks.human_dialogs import HumanDialogs, mean_of_questions, rated_by_metric
@@ -156,22 +155,21 @@ def load_step(step: Step) -> object:
 
 
 def check_training(name: str, step: Step) -> None:
-    """Load the settings of a set's first student, and count the pairs that it can learn from.
+    """Load the settings of a set's first student, and read the pairs that it can learn from.
 
     Pairs too long for the student aren't known here; `generator.finetune` counts them.
 
     Raises:
         ConfigError: a setting is wrong.
-        CorpusError: there are fewer pairs than `pairs`.
+        CorpusError: the pairs can't be read, or are fewer than `pairs`.
     """
     settings = load_step(step)
     assert isinstance(settings, Finetuning)
-    for number, path in enumerate(settings.data):
+    for number, (path, pairs) in enumerate(zip(settings.data, read_pairs(settings), strict=True)):
         wanted = share(settings.pairs or 0, number, len(settings.data))
-        have = sum(len(kept_turns(dialog, settings.keep)) for dialog in dialog_set(path).dialogs())
-        if have < wanted:
+        if len(pairs) < wanted:
             raise CorpusError(
-                f"pairs={settings.pairs}: {path} has {have} pairs for the set {name}, {wanted} are needed; lower "
+                f"pairs={settings.pairs}: {path} has {len(pairs)} pairs for the set {name}, {wanted} are needed; lower "
                 "pairs, or leave the set out of sets"
             )
 

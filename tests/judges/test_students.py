@@ -106,6 +106,7 @@ def test_a_new_student_answers_again_and_the_table_has_its_scores(
         ({"evaluate": ("benchmark=mt_bench_101", *LM)}, "evaluate: benchmark=mt_bench_101: "),
         ({"finetune": ("student=smolm2",)}, "finetune: student=smolm2: unknown student"),
         ({"finetune": ("student=own",)}, r"finetune: student\.model: has no value"),
+        ({"finetune": ("student=smollm2", 'keep="nothing>1"')}, "keep: nothing>1: nothing is none of"),
         ({"human": ()}, "human: has no value, and the set human"),
         ({"finetune": ("student=smollm2", "student.epochs=0")}, "finetune: student.epochs=0: must be more than 0"),
     ],
