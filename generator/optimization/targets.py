@@ -110,7 +110,7 @@ class JudgeTarget(Target):
         self.step = cast(dspy.Module, settings.build(model))
         self.labels = _list_labels(settings, self.step)
         if not self.labels:
-            why = "its verdict is no label, and no score of one answer is right or wrong"
+            why = "its model gives no label that people give, too, and no score of one answer is right or wrong"
             raise ConfigError(
                 f"target={self.name}: {why if settings.asks_model else 'asks no model, so it has no instructions'}; "
                 f"choose from: {', '.join(_list_judges())}"
