@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Container, Sequence
 from decimal import Decimal
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations_with_replacement
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.numbers import other_times, write_plainly
@@ -55,15 +55,20 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
 
     They are the sum of two or three numbers that the sources have with that unit, or such a number for a year of months
     or weeks, a week, or a month of weeks. A number comes twice in a sum only where one of the texts says “two”. Or they
-    are the difference of two numbers that the text and the sources have, or a percentage of one, whatever their units.
+    are the difference of two numbers that the text and the sources have, one of them with that unit, or a percentage of
+    one, or its half where the sources say “half”.
     """
     found = dict[str, str]()
+    if not (numbers := _read_units(text)):  # most have none
+        return found
     counts = {digits for each in (text, *sources) for *_, digits, _ in parse_text(each)[3]}
     readings = [each for source in sources for each in _read_units(source) if _DECIMAL.fullmatch(each[0])]
-    own, percent = {number for number, *_ in _read_units(text)}, _unit_places().get("%")
+    own, percent = {number for number, *_ in numbers}, _unit_places().get("%")
     percentages = own & {number for number, of, _ in readings if of == percent}
-    amounts = sorted(map(Decimal, own & {number for number, *_ in readings}))
-    for number, unit, spelt in _read_units(text):
+    if "50" not in {number for number, *_ in readings} and any("50" in term_keys(source) for source in sources):
+        percentages.add("50")  # “half”
+    amounts = own & {number for number, *_ in readings}
+    for number, unit, spelt in numbers:
         told = {n for n, of, _ in readings if of == unit}
         if number in told or not _DECIMAL.fullmatch(number):
             continue
@@ -77,15 +82,17 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
         if added:
             times = f"{len(added)} x {added[0]}" if len(added) > 3 else " + ".join(map(str, added))
             found[number] = f"{spelt} = {times}"
-        elif derived := _derive(value, amounts, percentages):
+        elif derived := _derive(value, amounts, amounts & told if unit is not None else amounts, percentages):
             found[number] = f"{spelt} = {derived}"
     return found
 
 
-def _derive(number: Decimal, amounts: Sequence[Decimal], percentages: Collection[str]) -> str | None:
-    """Return how a number is the difference of two amounts, which are sorted, or a percentage of one."""
-    found = [f"{more} - {less}" for less, more in combinations(amounts, 2) if more - less == number]
-    found += [f"{p}% of {each}" for p in sorted(percentages) for each in amounts if Decimal(p) * each == 100 * number]
+def _derive(number: Decimal, amounts: Collection[str], alike: Collection[str], percentages: set[str]) -> str | None:
+    """Return how a number is the difference of two amounts, or a percentage of one, with its unit in the sources."""
+    wholes = sorted(map(Decimal, alike))
+    pairs = [(one, other) for one in wholes for other in sorted(map(Decimal, amounts))]
+    found = [f"{max(pair)} - {min(pair)}" for pair in pairs if abs(pair[0] - pair[1]) == number]
+    found += [f"{p}% of {each}" for p in sorted(percentages) for each in wholes if Decimal(p) * each == 100 * number]
     return found[0] if found else None
 
 
