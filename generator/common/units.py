@@ -17,6 +17,7 @@ _DECIMAL = re.compile(r"\d+(?:\.\d+)?")
 _AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
 _PARTS_OF_HUNDRED = {"50", "25"}
 _MOST_ADDENDS = 6  # of more numbers nearly any is a sum
+_LEAST_BARE = 10  # of a number without a unit: smaller ones are the difference of others by chance
 
 
 def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
@@ -55,8 +56,8 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
 
     They are the sum of two or three numbers that the sources have with that unit, or such a number for a year of months
     or weeks, a week, or a month of weeks. A number comes twice in a sum only where one of the texts says “two”. Or they
-    are the difference of two numbers that the text and the sources have, one of them with that unit, or a percentage of
-    one, or its half where the sources say “half”.
+    are the difference of two numbers that the text and the sources have, one of them with that unit (none from 10 on), or
+    a percentage of one, or its half where the sources say “half”.
     """
     found = dict[str, str]()
     if not (numbers := _read_units(text)):  # most have none
@@ -82,7 +83,9 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
         if added:
             times = f"{len(added)} x {added[0]}" if len(added) > 3 else " + ".join(map(str, added))
             found[number] = f"{spelt} = {times}"
-        elif derived := _derive(value, amounts, amounts & told if unit is not None else amounts, percentages):
+            continue
+        alike = amounts & told if unit is not None else amounts if value >= _LEAST_BARE else set[str]()
+        if derived := _derive(value, amounts, alike, percentages):
             found[number] = f"{spelt} = {derived}"
     return found
 

@@ -68,6 +68,7 @@ def test_a_number_comes_twice_in_a_sum_only_where_something_is_two(said: str, su
         ("Of the 212 nurses 40 left, so 172 stayed.", ["212 nurses took part.", "40 of them left."], "172"),
         ("Adults pay 16 euros, children from 4 to 12 pay 8 euros.", ["16 euros, half from 4 to 12."], "8"),
         ("Adults pay 16 euros, children from 4 to 12 pay 8 euros.", ["16 euros, less from 4 to 12."], ""),
+        ("You start with four, in a game of two, and can have six.", ["Take four coins.", "You can have six."], ""),
         ("It rises from 85 to 95 euros, by 15 euros.", ["They raise the fee from 85 to 95 euros."], ""),
         ("It costs 10 euros.", ["They raise the fee from 85 to 95 euros."], ""),  # from nothing that it says
     ],
