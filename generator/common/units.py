@@ -56,7 +56,7 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
 
     They are the sum of two or three numbers that the sources have with that unit, or such a number for a year of months
     or weeks, a week, or a month of weeks. A number comes twice in a sum only where one of the texts says “two”. Or they
-    are the difference of two numbers that the text and the sources have, one of them with that unit (none from 10 on), or
+    are the difference of two numbers that the text and the sources have, one of them with that unit if there is one, or
     a percentage of one, or its half where the sources say “half”.
     """
     found = dict[str, str]()
