@@ -83,13 +83,14 @@ def read_inscit(data: Path) -> Iterator[Question]:
         yield from read_histories(list(zip(texts[::2], texts[1::2], strict=True)))
 
 
-def read_rewrites(data: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield people's rewritten questions, each with the question and what was said before it."""
+def read_rewrites(data: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield people's rewritten questions, each with the question and what was said before it, and the passages."""
     for record in json.loads((data / "canard" / "dev.json").read_text(encoding="utf-8")):
-        yield record["Rewrite"], [record["Question"], *record["History"]]
+        yield record["Rewrite"], [record["Question"], *record["History"]], []
     for question in read_dialogs(data, "mtrag"):
         if question.rewrite:
-            yield question.rewrite, [question.text, *said_in(question.history)]
+            told = [p.titled for p in question.documents.passages]
+            yield question.rewrite, [question.text, *said_in(question.history)], told
 
 
 def find_faults(question: Question) -> str | None:
@@ -116,8 +117,10 @@ def main() -> None:
     print(table(head, rows))
     rewrites = list(read_rewrites(arguments.data))
     print()
-    for what, is_so in (("add facts", adds_facts), ("paste the dialog", pastes_dialog)):
-        print(f"rewritten questions that {what}: {sum(is_so(*each) for each in rewrites)} of {len(rewrites)}")
+    adding = sum(adds_facts(*each) for each in rewrites)
+    print(f"rewritten questions that add facts: {adding} of {len(rewrites)}")
+    pasting = sum(pastes_dialog(query, said) for query, said, _ in rewrites)
+    print(f"rewritten questions that paste the dialog: {pasting} of {len(rewrites)}")
     for name, each in refused.items() if arguments.cases else ():
         for fault, question in each:
             if fault:

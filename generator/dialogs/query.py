@@ -31,18 +31,19 @@ class Rewrite(dspy.Module):
         inputs = {"documents": documents, "dialog": dialog, "question": question}
         prediction = await call(self.predict, "rewrite", "sampled", turn, **inputs)
         query = on_one_line(prediction.query)
-        said = [question, *said_in(history)]
-        return question if not query or adds_facts(query, said) or pastes_dialog(query, said) else query
+        said, told = [question, *said_in(history)], [p.titled for p in documents.passages]
+        return question if not query or adds_facts(query, said, told) or pastes_dialog(query, said) else query
 
 
-def adds_facts(query: str, said: Sequence[str]) -> bool:
-    """Return True if a rewritten question has a number, or three words, that nobody said: they come from the documents.
+def adds_facts(query: str, said: Sequence[str], told: Sequence[str]) -> bool:
+    """Return True if a rewritten question has a number that nobody said, or three words that only documents have.
 
-    So do 0.8% of people's (`benchmarks/question_checks.py`). It can't be told where documents have another language.
+    So do 0.4% of people's in mtRAG (`benchmarks/question_checks.py`). It can't be told where documents have another
+    language.
     """
-    known = frozenset[str]().union(*map(term_keys, said))
+    known, theirs = (frozenset[str]().union(*map(term_keys, texts)) for texts in (said, told))
     added = [] if languages().differ else [term for term in read_terms(query) if term.key not in known]
-    return len(added) > _MOST_ADDED or any(term.kind == "number" for term in added)
+    return sum(t.key in theirs for t in added) > _MOST_ADDED or any(term.kind == "number" for term in added)
 
 
 def pastes_dialog(query: str, said: Sequence[str]) -> bool:
