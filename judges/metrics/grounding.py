@@ -17,7 +17,7 @@ from generator.common.denials import find_flips
 from generator.common.detection import find_other_language
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.misattribution import find_misattributed
-from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_digits, write_plainly
+from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_plainly
 from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.opposites import contradicts_reply, find_opposites
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
@@ -311,7 +311,7 @@ class GroundingJudge(ComputingJudge):
         # Nobody can have told what an agent feels.
         reworded = not (others or swaps or found["first person"]) and label == "incorrect" and may_reword(claim, texts)
         sums = find_sums(claim, [*texts, *said]) if telling and label == "incorrect" and not (others or swaps) else {}
-        computed = bool(sums) and all(write_digits(number) in sums for number in telling)
+        computed = bool(sums) and all(read_terms(number)[0].key in sums for number in telling)
         if small or reworded or computed or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
         if label == "incorrect" and (other := _find_other_language(passages)):

@@ -242,6 +242,13 @@ def test_a_sum_or_product_of_amounts_is_left_to_other_judges(answer: str, label:
     assert asyncio.run(GroundingJudge().judge((fares,), (), turn)).label == label
 
 
+def test_a_number_that_is_computed_may_be_in_millions() -> None:
+    bridge = piece("bridge", "The repair of the bridge costs 3.8 million pounds. The county pays 2.6 million pounds.")
+    told = "The repair costs 3.8 million pounds. The county pays 2.6 million, and {} million remain for others to pay."
+    assert verdict(told.format("1.2"), "Who pays?", bridge).label == "unjudged"
+    assert verdict(told.format("1.4"), "Who pays?", bridge).label == "incorrect"
+
+
 def test_a_german_word_after_a_number_makes_no_time_of_it() -> None:
     with speaking("de"):
         told = ["Am stärksten betroffen sind 3 Bezirke, für die eine Regel gilt."]
