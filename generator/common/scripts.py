@@ -26,7 +26,7 @@ WORD = rf"[^\W{UNSPACED}]{{1,64}}(?:[{MARKS}]{{1,8}}[^\W{UNSPACED}]{{0,64}}){{0,
 _WORD = re.compile(WORD.replace("{1,64}", "+").replace("{0,64}", "*").replace("{0,32}", "*"))
 _PLAIN_WORD = re.compile(r"\w+")  # the same for plain texts, faster
 _SPECIAL = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1b7f\u200c\u200d\u3040-\U0010ffff]")
-_MARKS_ALONE = re.compile(r"(?<!\S)[?!:;«»]+(?!\S)")
+_MARKS_ALONE = re.compile(r"(?<=\S\s)[?!:;»]+(?!\S)|(?<!\S)«(?!\S)")
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 _RUN = re.compile(rf"([\da-zª-ɏ]+)|((?:[^\W\da-zª-ɏ]|[{MARKS}])+)")
