@@ -134,7 +134,7 @@ def _takes_up_question(question: str, content: frozenset[str], last: Turn, known
     """Return true if a question corrects the last one.
 
     It names what was asked for, or what the answer had wrong (“children, not adults”), or only the thing that was
-    meant, in words of the dialog, or asks for that (“No, I meant the ferry. When does it leave?”).
+    meant, and has a word of the dialog (“No, I meant the ferry. When does it leave?”). “Something else” names nothing.
     """
     language = dialog_language()
     rejects, corrects = language.pattern("rejects"), language.pattern("corrects_question")
@@ -149,7 +149,8 @@ def _takes_up_question(question: str, content: frozenset[str], last: Turn, known
     # “No, I meant the ferry. When does it leave?”, “No, I meant the ferry: when does it leave?”
     correction = next((part for part in parts if corrects and corrects.search(part)), question)
     named = content & content_of(last.query) or rejected & content_of(last.answer)
-    return bool(named) or (not asks(correction) and not content.isdisjoint(known))
+    meant = frozenset[str]() if asks(correction) else content_of(correction)
+    return bool(named) or (bool(meant) and not content.isdisjoint(known))
 
 
 def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str | None:

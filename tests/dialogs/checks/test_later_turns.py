@@ -36,6 +36,8 @@ def fault(question: str, question_type: str, history: tuple[Turn, ...] = HISTORY
     [
         "No, I meant the lamp on my router. What does red mean?",
         "No, I meant the lamp on my router.",
+        "No, I meant something else: what do widows get?",  # which tells nothing of what was meant before
+        "Sorry, I was asking about this: What do widows get?",
         "Tell me about the supplement for widows",  # an order, which names another matter
         "I didn't know about this.",
     ],
