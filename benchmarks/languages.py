@@ -16,7 +16,8 @@ from statistics import fmean
 
 import numpy as np
 
-from generator.common.language import ENGLISH, Language, load_language
+from generator.common.language import ENGLISH, load_language
+from generator.common.language_file import Language
 from generator.corpora.library import Library
 from generator.retrievers.bm25 import Bm25
 from generator.schema import Document

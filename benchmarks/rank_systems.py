@@ -12,7 +12,8 @@ import numpy as np
 
 from benchmarks.retrieval import retriever_settings
 from generator.common.atomic_files import atomic_write, digest
-from generator.common.language import ENGLISH, Language
+from generator.common.language import ENGLISH
+from generator.common.language_file import Language
 from generator.retrievers.base import RetrieverSettings
 from generator.retrievers.dense import DenseSettings
 from generator.retrievers.encoder import Encoder, EncoderSettings

@@ -10,7 +10,8 @@ from functools import cache
 from tempfile import gettempdir
 from typing import Any
 
-from generator.common.language import ENGLISH, Language, known_codes, load_language
+from generator.common.language import ENGLISH, known_codes, load_language
+from generator.common.language_file import Language
 from generator.common.scripts import count_scripts, words
 from generator.errors import RunError, describe
 

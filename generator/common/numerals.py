@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from text_to_num import find_numbers
 
-from generator.common.language import Language, dialog_language
+from generator.common.language import dialog_language
+from generator.common.language_file import Language
 
 _LANGUAGES = frozenset(("da", "de", "en", "es", "fr", "it", "nl", "pt"))
 _BELOW_100 = frozenset(map(str, range(2, 100)))

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from generator.common.language import WordList, cached_by_language, dialog_language
+from generator.common.language import cached_by_language, dialog_language
+from generator.common.language_file import WordList
 from generator.common.passages import sentences
 from generator.common.scripts import has_question_mark
 from generator.common.support import ends_sentence, read_terms, read_tokens, stem_words, term_keys

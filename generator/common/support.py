@@ -11,7 +11,8 @@ from decimal import Decimal
 from functools import cache
 from typing import NamedTuple, cast
 
-from generator.common.language import Language, cached_by_language, dialog_language, languages
+from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.language_file import Language
 from generator.common.numbers import (
     NUMBER,
     WITH_POINT,

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from generator.common.atomic_files import write_text
 from generator.common.console import PACE_S, counted, note
 from generator.common.detection import BEGINNING, MOST, SAMPLE, detect_language
-from generator.common.language import ENGLISH, Language, load_language
+from generator.common.language import ENGLISH, load_language
+from generator.common.language_file import Language
 from generator.common.passages import passage, windows
 from generator.corpora.base import ChunkedDocument, LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe

@@ -14,7 +14,8 @@ from pydantic import Field
 
 from generator.common.concurrency import Spread, one_by_one
 from generator.common.console import paced
-from generator.common.language import ENGLISH, Language, languages
+from generator.common.language import ENGLISH, languages
+from generator.common.language_file import Language
 from generator.common.scripts import words
 from generator.corpora.library import Library, as_retriever_error, built_once
 from generator.retrievers.base import Ranker, Ranking, RetrieverSettings, divide

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from generator.common.detection import detect_language, find_other_language
-from generator.common.language import Language, Languages, known_codes, load_language, use_languages
+from generator.common.language import Languages, known_codes, load_language, use_languages
+from generator.common.language_file import Language
 from generator.common.passages import find_tokens, sentences, windows
 from generator.common.refusals import has_refusal
 from generator.common.scripts import count_words, find_runs, words

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from generator.common.detection import detect_language
-from generator.common.language import Language, Languages, known_codes, load_language, use_languages
+from generator.common.language import Languages, known_codes, load_language, use_languages
+from generator.common.language_file import Language
 from generator.common.refusals import drop_refusals, has_refusal
 from generator.common.shingles import content_stems
 from generator.dialogs.checks.answerability import measure_answerability

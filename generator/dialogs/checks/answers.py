@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from generator.common.language import PatternName, dialog_language
+from generator.common.language import dialog_language
+from generator.common.language_file import PatternName
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences, told_in
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals, has_refusal, list_refusals

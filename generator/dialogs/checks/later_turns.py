@@ -8,7 +8,8 @@ patterns of the dialog's language; without such lists nothing is checked.
 from collections.abc import Sequence
 from itertools import pairwise
 
-from generator.common.language import Language, WordList, cached_by_language, dialog_language, languages
+from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.language_file import Language, WordList
 from generator.common.passages import sentences
 from generator.common.scripts import ends_in_question_mark, has_question_mark, words
 from generator.common.shingles import content_stems

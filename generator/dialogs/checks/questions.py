@@ -6,7 +6,8 @@ from functools import lru_cache
 from itertools import pairwise, permutations
 from math import ceil
 
-from generator.common.language import PatternName, dialog_language
+from generator.common.language import dialog_language
+from generator.common.language_file import PatternName
 from generator.common.passages import find_tokens, sentences, told_in
 from generator.common.scripts import count_words, has_question_mark, has_words, words
 from generator.common.shingles import content_stems

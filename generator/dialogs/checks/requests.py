@@ -8,7 +8,8 @@ check, that finds no fault.
 
 from collections.abc import Callable, Iterator, Sequence
 
-from generator.common.language import PatternName, cached_by_language, dialog_language, languages
+from generator.common.language import cached_by_language, dialog_language, languages
+from generator.common.language_file import PatternName
 from generator.common.passages import sentences
 from generator.common.refusals import has_refusal
 from generator.common.shingles import content_stems
