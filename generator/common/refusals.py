@@ -10,7 +10,10 @@ from generator.common.scripts import has_words
 
 def drop_refusals(answer: str) -> str:
     """Return an answer without the clauses that say that something isn't known, or who may know."""
-    return " ".join(clause for clause in _clauses(drop_referrals(answer)) if not _refuses(clause))
+    answer = drop_referrals(answer)
+    clauses = _clauses(answer)
+    kept = [clause for clause in clauses if not _refuses(clause)]
+    return " ".join(kept) if len(kept) < len(clauses) else answer
 
 
 def drop_closings(answer: str) -> str:

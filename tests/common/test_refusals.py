@@ -77,6 +77,7 @@ def test_a_refusal_claims_nothing(answer: str) -> None:
         "If the name is not specified, the user's name is used.",
         "Ask at the desk if you don't know the number.",
         "Wash your hands and don't have dogs with you.",
+        "You can't use the bridge, but there is a ferry.",
     ],
 )
 def test_a_claim_stays(answer: str) -> None:
