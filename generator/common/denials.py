@@ -142,8 +142,7 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
             if mark.endswith(_BEHIND):  # “12 months or more”
                 more = {mark.removesuffix(_BEHIND): spelt}
                 terms[-2:] = (term._replace(marks={**term.marks, **more}) for term in terms[-2:])
-            # “Not while …” and “without, …” deny no more.
-            elif mark != _DENIED or (key and word.casefold() not in language.listed("clause")):
+            elif mark != _DENIED or word.casefold() not in language.listed("clause"):  # “Not while …” denies no more
                 said = {**said, mark: spelt}
         if exceptions and start >= exceptions[0]:
             usual = {term.key for term in terms}
@@ -157,6 +156,8 @@ def _read(text: str, marks: str, limits: bool) -> tuple[_Part, ...]:
         elif not key and (word in marks or ends_sentence(word, before)):
             parts.append(_Part(tuple(terms), denies, frozenset(excepted)))
             terms, denies, said, excepted, usual = [], False, {}, set(), None
+        elif word in ",;":  # “those without, while …”, “can't be made up, but …”
+            said.pop(_DENIED, None)
         before = word
     denies = denies or any(mark in (_DENIED, _RESTRICTS) for _, _, mark, _ in found)
     parts.append(_Part(tuple(terms), denies, frozenset(excepted)))

@@ -53,6 +53,7 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
         ("A bike in the yard is insured if it was locked.", "A bike that wasn't locked in the yard isn't insured.", []),
         ("Letters are sent by post, which isn't answered for.", "Letters sent by post are answered for.", ["answered"]),
         ("Old roofs saved less than those without, while old walls saved 7.", "Old walls saved another 7.", []),
+        ("Missed evenings can't be made up, but notes are sent.", "They can't, but notes of the evening are sent.", []),
         ("Walkers can use a footbridge.", "Walkers can't use the bridge, but there is a footbridge.", []),
     ],
 )
