@@ -14,6 +14,8 @@ _BEHIND = re.compile(r"[ -]?([^\W\d_]+[23]?|[^\w\s.,;:!?()])")
 _SIGNED = re.compile(r"[^\W\d_]{1,3}[$£] ?$")  # “US$ 50”
 _MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _DECIMAL = re.compile(r"\d+(?:\.\d+)?")
+_YEAR = re.compile(r"1\d{3}|20\d\d")
+_MONTHS = 12  # of a year
 _AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
 _PARTS_OF_HUNDRED = {"50", "25"}
 _MOST_ADDENDS = 6  # of more numbers nearly any is a sum
@@ -85,6 +87,8 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
             found[number] = f"{spelt} = {times}"
             continue
         alike = amounts & told if unit is not None else amounts if value >= _LEAST_BARE else set[str]()
+        if unit in _scales() and _scales()[unit][1] == _MONTHS:
+            alike = alike.union(filter(_YEAR.fullmatch, amounts))  # “30 years later” of 1475 and 1505
         if derived := _derive(value, amounts, alike, percentages):
             found[number] = f"{spelt} = {derived}"
     return found

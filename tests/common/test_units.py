@@ -70,6 +70,7 @@ def test_a_number_comes_twice_in_a_sum_only_where_something_is_two(said: str, su
         ("Adults pay 16 euros, children from 4 to 12 pay 8 euros.", ["16 euros, less from 4 to 12."], ""),
         ("You start with four, in a game of two, and can have six.", ["Take four coins.", "You can have six."], ""),
         ("It rises from 85 to 95 euros, by 15 euros.", ["They raise the fee from 85 to 95 euros."], ""),
+        ("Founded in 1475, it moved 30 years later, in 1505.", ["It was founded in 1475.", "It moved in 1505."], "30"),
         ("It costs 10 euros.", ["They raise the fee from 85 to 95 euros."], ""),  # from nothing that it says
     ],
 )
