@@ -35,6 +35,7 @@ from tests.support.trams import BUS, DOCUMENTS, LONG, SAID, TRAM
         "What does the guide say about the fee?",
         "According to the provided information, who pays?",
         "Is there a document titled “Tram” that names the fee?",
+        "Does the fee relate to any other information provided?",
     ],
 )
 def test_a_question_about_the_documents_is_refused(question: str) -> None:
