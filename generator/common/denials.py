@@ -51,10 +51,11 @@ def find_flips(text: str, sources: Sequence[str]) -> list[str]:
     limits = language.matches("limit", text)
     flips = list[str]()
     told = [part for each in sources for part in _read(each, "", limits)] if negates or limits else []
-    for marks, find, wanted in ((",", _find_denials, negates), ("", _find_limits, limits)):
+    for marks, wanted in ((",", negates), ("", limits)):
         clauses = _read(text, marks, limits) if wanted else ()
         size, keys = sum(len(each.terms) for each in clauses), {term.key for each in clauses for term in each.terms}
-        flips += [flip for each in clauses if len(each.terms) * 3 >= size for flip in find(each, told, keys)]
+        for each in (each for each in clauses if len(each.terms) * 3 >= size):
+            flips += _find_denials(each, told, keys) if marks else _find_limits(each, told)
     return flips
 
 
@@ -70,6 +71,11 @@ def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[s
 
 
 def _find_denials(clause: _Part, told: Sequence[_Part], of_text: set[str]) -> Iterator[str]:
+    """Yield the words that a clause denies and sentences like it don't, or the other way round.
+
+    Args:
+        of_text: the keys of the text that the clause is of. It may speak of what a sentence excepts.
+    """
     alike = _list_alike(clause, told)
     # “Wait an hour before you swim” doesn't say that you swim.
     for place, term in enumerate(clause.terms):
@@ -103,7 +109,7 @@ def _denials(key: str, beside: set[str], sentence: Sequence[_Term]) -> set[bool]
     return near or {denied for denied, _ in found}
 
 
-def _find_limits(clause: _Part, told: Sequence[_Part], _: set[str]) -> Iterator[str]:
+def _find_limits(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
     alike, keys = _list_alike(clause, told), {term.key for term in clause.terms}
     near = [each for each in told if len({term.key for term in each.terms} & keys) > 1]
     for term in clause.terms:

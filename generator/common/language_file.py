@@ -1,4 +1,4 @@
-"""What a language file holds: words, patterns and phrases of a language, which rules look up by name.
+"""Read a language file: the words, patterns and phrases of a language, which rules look up by name.
 
 `languages/<ISO 639 code>.yaml` is one: a language more is a file more (`docs/languages.md`).
 """

@@ -57,7 +57,7 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
         ("Walkers can use a footbridge.", "Walkers can't use the bridge, but there is a footbridge.", []),
     ],
 )
-def test_what_only_says_which_ones_are_meant_denies_nothing(told: str, text: str, flips: list[str]) -> None:
+def test_a_denial_is_of_what_it_stands_by_and_not_of_the_rest(told: str, text: str, flips: list[str]) -> None:
     assert find_flips(text, [told]) == flips
 
 
