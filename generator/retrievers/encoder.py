@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from generator.common.console import note
+from generator.common.hub import load_model
 from generator.common.passages import windows
 from generator.corpora.library import Library
 from generator.errors import RetrieverError
 from generator.retrievers.base import RetrieverSettings
 from generator.schema import Passage
 
-# How long to wait for the hub; its own client tries for a minute and prints each failure.
-HUB_TIMEOUT_S = 10
 # Tokens that neighbouring windows share, but at most half of each.
 _WINDOW_OVERLAP = 32
 # Passages that are looked at, and the share of their text from which it is reported that the encoder truncates it.
@@ -157,7 +156,6 @@ def _load(model: str) -> Any:
     for library in ("sentence_transformers", "bitsandbytes"):  # the latter warns of a package that nothing here needs
         logging.getLogger(library).setLevel(logging.ERROR)
     try:
-        from huggingface_hub import HfApi
         from sentence_transformers import SentenceTransformer
         from transformers.utils.logging import disable_progress_bar, set_verbosity_error
     except ImportError as error:
@@ -167,15 +165,8 @@ def _load(model: str) -> Any:
         ) from error
     set_verbosity_error()
     disable_progress_bar()  # loading takes a fraction of a second
-    folder = Path(model).expanduser()
     try:
-        if folder.exists():
-            return SentenceTransformer(str(folder), local_files_only=True)
-        try:
-            return SentenceTransformer(model, local_files_only=True)
-        except Exception:  # not in the cache, or incomplete there
-            HfApi().model_info(model, timeout=HUB_TIMEOUT_S)
-            return SentenceTransformer(model)
+        return load_model(model, lambda name, local: SentenceTransformer(name, local_files_only=local))
     except Exception as error:  # whatever its libraries raise
         raise RetrieverError(
             f"retriever.model={model}: can't be loaded ({_line(error)}); give a local folder or, with a connection to "

@@ -13,6 +13,7 @@ from jinja2 import TemplateError
 
 from generator.common.atomic_files import lock_folder, make_folder, write_text
 from generator.common.console import count_noun, note
+from generator.common.hub import load_model
 from generator.errors import ConfigError, RunError, describe
 from generator.execution.run_folder import empty_folder
 from generator.training.data import Finetuning, Pair, has_training, identify_training
@@ -216,10 +217,16 @@ def _load(settings: Finetuning, quantised: bool) -> tuple[Any, Any]:
         weights["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="fp4", bnb_4bit_compute_dtype=torch.bfloat16
         )
+
+    def load(name: str, local: bool) -> tuple[Any, Any]:
+        return (
+            AutoTokenizer.from_pretrained(name, local_files_only=local),
+            AutoModelForCausalLM.from_pretrained(name, local_files_only=local, **weights),
+        )
+
     try:
-        tokenizer = AutoTokenizer.from_pretrained(student.model)
-        model = AutoModelForCausalLM.from_pretrained(student.model, **weights)
-    except (OSError, ValueError, ImportError) as error:
+        tokenizer, model = load_model(student.model, load)
+    except Exception as error:  # whatever their libraries raise
         raise ConfigError(
             f"student.model={student.model}: can't be loaded ({describe(error)}); give a chat model's folder, or a "
             "name on the hub"

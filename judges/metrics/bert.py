@@ -13,9 +13,9 @@ from warnings import catch_warnings, simplefilter
 
 from pydantic import Field
 
+from generator.common.hub import load_model
 from generator.common.scripts import has_words
 from generator.errors import ConfigError, Rejected
-from generator.retrievers.encoder import HUB_TIMEOUT_S
 from generator.schema import Judge
 from judges.base import ComputingJudgeSettings
 from judges.metrics.words import Metric, best_score, check_latin, rb_alg, rouge_l
@@ -110,7 +110,7 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
         import bert_score
         from bert_score import BERTScorer
         from bert_score.utils import model2layers
-        from huggingface_hub import HfApi, snapshot_download
+        from huggingface_hub import snapshot_download
         from transformers import AutoConfig
         from transformers.utils.logging import disable_progress_bar, set_verbosity_error
     except ImportError as error:
@@ -133,7 +133,9 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
             "judge.known_as=… if it is a copy of one that bert-score knows"
         )
 
-    def load(name: str) -> Any:
+    def load(name: str, local: bool) -> Any:
+        if local and not Path(name).exists():
+            name = snapshot_download(name, local_files_only=True)
         # bert-score looks for these letters anywhere, and would fill a T5 with random weights.
         if "t5" in name and "t5" not in AutoConfig.from_pretrained(name).model_type:
             raise ValueError("bert-score takes a path with t5 in it for a T5: rename the folder, or make a link to it")
@@ -146,15 +148,8 @@ def _load_scorer(encoder: str, known_as: str, layer: int | None, rescale: bool) 
             use_fast_tokenizer=True,
         )
 
-    folder = Path(encoder).expanduser()
     try:
-        if folder.exists():
-            return load(str(folder))
-        try:
-            return load(snapshot_download(encoder, local_files_only=True))
-        except Exception:  # not in the cache, or incomplete there
-            HfApi().model_info(encoder, timeout=HUB_TIMEOUT_S)
-            return load(encoder)
+        return load_model(encoder, load)
     except Exception as error:  # bert-score raises whatever its libraries raise
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise ConfigError(

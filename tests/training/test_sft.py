@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from generator.errors import CorpusError, RunError
+from generator.errors import ConfigError, CorpusError, RunError
 from generator.training.data import read_pairs
 from tests.training.test_data import STUDENT, dialog, settings
 
@@ -136,3 +136,13 @@ def test_a_chat_that_the_template_refuses_is_named(tmp_path: Path, model: Path) 
     )
     with pytest.raises(CorpusError, match=rf"{tmp_path}/0.jsonl: .*student.model={model}.* Roles must alternate"):
         train(tmp_path, model, *(dialog(n, "correct", "correct") for n in range(4)))
+
+
+def test_a_hub_that_can_not_be_reached_is_one_line_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("trl", reason="the extra train isn't installed")
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ConfigError, match=r"^student\.model=no/such-model: .*Connection refused"):
+        train(tmp_path, Path("no/such-model"), *(dialog(n, "correct") for n in range(4)))
+    assert not caplog.records, "its client tries again for a minute, and reports each time"
