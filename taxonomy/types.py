@@ -198,8 +198,9 @@ class QuestionType(Record):
         lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
         facets = [facet.prompt() for facet in self._facets()]
         link = self.dimensions.multi_turn
-        # “I meant …” begins as no question of the type does.
-        phrasings = [] if link and link.takes_up in ("question", "answer") else self._list_phrasings()
+        # “I meant …” begins as no question of the type does, and what takes up nothing as it likes.
+        free = link.takes_up in ("question", "answer") if link else self.takes_up == "neither"
+        phrasings = [] if free else self._list_phrasings()
         return "\n".join([*lines, f"It has at most {self.tell_length()}.", *phrasings, *facets])
 
     def brief(self) -> str:

@@ -70,6 +70,14 @@ def test_a_composite_question_is_led_to_by_its_steps_and_not_by_how_its_first_pa
         assert all(step in prompt for step in composite.steps) and "begins like" not in prompt
 
 
+def test_a_follow_up_begins_as_it_likes_and_what_goes_back_as_such_questions_do() -> None:
+    kinds, follow_up = read_types(), read_facets("multi_turn")["follow-up"]
+    assert "begins like" not in kinds["follow-up"].prompt()
+    goes_back = (kinds["clarification"], kinds["correction"])
+    factoid = Target(**dict(kinds["factoid"]), multi_turn=follow_up)
+    assert all("begins like" in kind.prompt() for kind in (*goes_back, factoid))
+
+
 def test_the_prompt_tells_everything_that_leads_the_model(tmp_path: Path) -> None:
     gap = LATER_TYPE.replace("Are you sure?", "Is it really … , or … ?", 1).replace("Since when?", "So … ?")
     (tmp_path / "doubt.yaml").write_text(gap)
