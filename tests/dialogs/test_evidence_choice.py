@@ -165,6 +165,23 @@ def test_another_sentence_joins_what_was_chosen_where_that_tells_a_part() -> Non
     assert cite(model, "How many devices can be connected?", [router], reasoning=False) == parts
 
 
+def test_no_sentence_joins_a_choice_that_covers_the_answer_for_one_word_of_it() -> None:
+    """“Became” of the single's sentence is the answer's, and the album's has “becoming”."""
+    album = "The album went platinum in May, becoming the best selling record of the year."
+    single = "The single Fake became a hit, and the second best selling record of the next year."
+    model = Scripted(answer=["In May it became the best-selling record of the year."], evidence=[{"evidence": [1]}])
+    records = piece("records", f"{album} {single} It has a lamp.")
+    assert cite(model, "How did the album do?", [records], reasoning=False) == [album]
+    assert model.stages == ["answer", "evidence"]
+
+
+def test_what_is_chosen_is_evidence_where_nothing_is_cited_though_its_words_are_others() -> None:
+    texts = ["You can also start a new form.", "You need a place for it.", "The form is of no use elsewhere."]
+    model = Scripted(answer=["Yes, you start a new form in place of it."], evidence=[{"evidence": [1]}])
+    chosen = cite(model, "Do you mean that I start a new form?", [piece("forms", " ".join(texts))], reasoning=False)
+    assert chosen == texts[:1]
+
+
 @pytest.mark.parametrize("heading", ["Night bus", "## The night bus"])
 def test_a_title_or_heading_is_no_evidence(heading: str) -> None:
     titled = piece("f", f"{heading}\nIt runs hourly.").model_copy(update={"title": "Night bus"})
