@@ -84,7 +84,12 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
                 joined += [more for more in each_more if not found.covered or _completes(found, measure(more))]
             best = cited or documents.evidence(shown[:1])
             cited = max(cited or chosen, chosen, *joined, best, key=rate)
-    evidence = drop_needless(cited, turn.answer, turn.meant, turn.reasoning.splitlines(), measure)
+    asked = list_said(turn.meant, (), documents.passages)  # an answer rests on what tells again what was said before
+
+    def measure_whole(evidence: Sequence[Evidence]) -> Support:
+        return measure_support(turn.answer, asked, list_told(evidence, documents.passages))
+
+    evidence = drop_needless(cited, turn.answer, turn.meant, turn.reasoning.splitlines(), measure_whole)
     return turn.model_copy(update={"evidence": evidence})
 
 

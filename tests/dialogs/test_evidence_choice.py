@@ -8,7 +8,7 @@ from dspy import lm15
 from generator.common.passages import passage
 from generator.dialogs.steps import Answer, Asked
 from generator.schema import Document, Passage, Turn
-from tests.support.scripted import KINDS, Entry, Scripted, piece, task
+from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
 from tests.support.trams import FARES, TOLD, answer
 
 
@@ -173,6 +173,16 @@ def test_no_sentence_joins_a_choice_that_covers_the_answer_for_one_word_of_it() 
     records = piece("records", f"{album} {single} It has a lamp.")
     assert cite(model, "How did the album do?", [records], reasoning=False) == [album]
     assert model.stages == ["answer", "evidence"]
+
+
+def test_what_tells_again_what_was_said_before_is_evidence() -> None:
+    texts = ["Her mother drops Cotton into a bucket of water.", "Then Cotton changed her mind and liked being special."]
+    before = said(("How does it end?", "In the end she changed her mind and liked being special."))
+    model = Scripted(answer=["Yes. After the water she changed her mind."], evidence=[{"evidence": [1, 2]}])
+    story, asked = piece("story", " ".join([*texts, "Mice walk."])), Asked("Does she no longer want to be orange?")
+    step = Answer(reasoning=False)
+    turn: Turn = model.run(lambda: step.acall([story], before, asked, KINDS["clarification"]))
+    assert [each.text for each in turn.evidence] == texts
 
 
 def test_what_is_chosen_is_evidence_where_nothing_is_cited_though_its_words_are_others() -> None:
