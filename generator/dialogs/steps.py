@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import dspy
 
+from generator.common.passages import sentences
+from generator.common.refusals import has_refusal
 from generator.common.scripts import has_question_mark, has_words
 from generator.dialogs.candidates import Attempt, Refused, draw_best, rate_answer, rate_question
 from generator.dialogs.checks.answerability import measure_answerability
@@ -257,8 +259,9 @@ class Answer(dspy.Module):
             if same := next((each for each in attempt.refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
             answerability = measure_answerability(meant, answer, prediction.answerability)
-            if answerability == "partial" and prediction.answerability == "unanswerable" == question_type.expected:
-                answerability = "unanswerable"  # what it gives is the nearest thing, which the prompt asks for
+            nothing = _begins_with_refusal(answer) if plain else prediction.answerability == "unanswerable"
+            if answerability == "partial" and nothing and question_type.expected == "unanswerable":
+                answerability = "unanswerable"  # what it gives is the nearest thing
             unknown = answerability == "answerable" and not prediction.known
             fault = find_answer_fault(answer, meant, history, passages)
             if not fault and question_type.expected in _HAS_ANSWER and asks_alone(answer):
@@ -291,6 +294,10 @@ class Answer(dspy.Module):
         turn = await choose_evidence(self.choose, documents, history, turn)
         noted = "\n".join(each.text for each in turn.evidence) or NO_EVIDENCE
         return turn.model_copy(update={"reasoning": noted}) if plain else turn
+
+
+def _begins_with_refusal(answer: str) -> bool:
+    return any(has_refusal(answer[start:end]) for start, end in sentences(answer)[:1])
 
 
 def _tell_sentence(question: str, passages: Sequence[Passage]) -> str | None:

@@ -327,6 +327,22 @@ def test_without_reasoning_an_answer_is_asked_for_in_a_chat(
 
 
 @pytest.mark.parametrize(
+    ("kind", "text", "label"),
+    [
+        ("unanswerable", f"{UNTOLD} Adults pay 5 crowns at the machine.", "unanswerable"),
+        ("unanswerable", f"Adults pay 5 crowns at the machine. {UNTOLD}", "partial"),
+        ("direct", f"{UNTOLD} Adults pay 5 crowns at the machine.", "partial"),
+    ],
+)
+def test_without_reasoning_the_nearest_thing_after_what_is_not_known_is_no_part_of_an_answer(
+    kind: str, text: str, label: str
+) -> None:
+    model, asked = Scripted(answer=[text]), Asked("Who drives the tram?")
+    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((FARES,), (), asked, KINDS[kind]))
+    assert (turn.answer, turn.answerability) == (text, label)
+
+
+@pytest.mark.parametrize(
     ("text", "remedy"),
     [
         ("Adults pay 7 crowns at the machine.", "leave out “7”"),
