@@ -109,6 +109,12 @@ def test_no_beginning_shows_a_gap(phrasings: tuple[str, ...], shown: str) -> Non
     assert kind.prompt().endswith(f"\n{shown}") and kind.brief().endswith(f"\n{shown}")
 
 
+@pytest.mark.parametrize("kind", sorted(FIRST))
+def test_no_first_question_begins_as_if_something_was_said_before(kind: str) -> None:
+    """“Does that also go for Cotton's sisters?” opens no conversation."""
+    assert not [each for each in read_types()[kind].phrasings if {"that", "this", "also"} & {*each.lower().split()}]
+
+
 def test_in_plain_words_a_target_tells_its_type_and_what_else_it_is() -> None:
     kinds, unanswerable = read_types(), read_facets("answerability")["unanswerable"]
     kind, keyword = kinds["factoid"], kinds["keyword"]
