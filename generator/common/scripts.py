@@ -4,9 +4,11 @@ import re
 import unicodedata
 from functools import cache
 
-# Thai, Lao, Burmese, Khmer, Chinese and Japanese, which write no spaces between words: each letter counts as a word.
+# Thai, Lao, Burmese, Khmer, Chinese and Japanese, which write no spaces between words: each letter counts as a word,
+# also 々, 〆 and 〇.
 UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 
 
@@ -25,7 +27,7 @@ MARKS = _list_marks()
 WORD = rf"[^\W{UNSPACED}]{{1,64}}(?:[{MARKS}]{{1,8}}[^\W{UNSPACED}]{{0,64}}){{0,32}}|[{UNSPACED}]"
 _WORD = re.compile(WORD.replace("{1,64}", "+").replace("{0,64}", "*").replace("{0,32}", "*"))
 _PLAIN_WORD = re.compile(r"\w+")  # the same for plain texts, faster
-_SPECIAL = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1b7f\u200c\u200d\u3040-\U0010ffff]")
+_SPECIAL = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1b7f\u200c\u200d\u3005-\U0010ffff]")
 _MARKS_ALONE = re.compile(r"(?<=\S\s)[?!:;»]+(?!\S)|(?<!\S)«(?!\S)")
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
@@ -48,7 +50,7 @@ SCRIPTS = {
     "Thai": "\u0e00-\u0e7f",
     "Georgian": "\u10a0-\u10ff",
     "Kana": "\u3040-\u30ff",
-    "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
+    "Han": "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
     "Hangul": "\u1100-\u11ff\uac00-\ud7af",
 }
 
@@ -105,14 +107,16 @@ def count_words(text: str) -> int:
     """Return how many words a text has between spaces, without the marks that French parts from its words.
 
     In scripts without spaces about as many as there are: two letters of Chinese or Japanese make one, and four of Thai,
-    Lao, Burmese or Khmer, whose vowel signs and tones are letters here (of ten Thai questions a word has 4.5).
+    Lao, Burmese or Khmer, whose vowel signs and tones are letters here (of ten Thai questions a word has 4.5); marks
+    are none, which stand between letters without a space.
     """
     letters = [] if is_plain(text) else _UNSPACED_LETTER.findall(text)
     text = _MARKS_ALONE.sub("", text)
     if not letters:
         return len(text.split())
     spelt = sum(letter < "\u3000" for letter in letters)
-    return len(_UNSPACED_LETTER.sub(" ", text).split()) + (len(letters) - spelt + 1) // 2 + (spelt + 3) // 4
+    others = sum(map(has_words, _UNSPACED_LETTER.sub(" ", text).split()))
+    return others + (len(letters) - spelt + 1) // 2 + (spelt + 3) // 4
 
 
 def is_unspaced(text: str) -> bool:
