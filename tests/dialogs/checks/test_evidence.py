@@ -4,6 +4,7 @@ import pytest
 
 from generator.dialogs.checks.evidence import find_uncovered, measure_support, measure_turn, rank_sentences
 from generator.schema import Answerability, Planned
+from tests.support.languages import speaking
 from tests.support.records import make_evidence_of, make_passage, make_turn
 from tests.support.scripted import piece
 
@@ -51,6 +52,36 @@ def test_evidence_covers_what_an_answer_adds(
     support = measure_support(answer, [ASKED], evidence)
     assert support.covered == covered
     assert set(missing) <= set(support.missing) and bool(missing) == bool(support.missing)
+
+
+@pytest.mark.parametrize(
+    ("code", "question", "answer", "evidence", "covered"),
+    [
+        ("ja", "フィルターも水洗いできますか？", "いいえ、水洗いできません。", "フィルターは水洗いできません。", True),
+        (
+            "ja",
+            "いつまでに申し込みますか？",
+            "ネットなら5日前までに申し込めば大丈夫です。",
+            "ネットでは、5日前までに申し込んでください。",
+            True,
+        ),
+        (
+            "ja",
+            "いつまでに申し込みますか？",
+            "ネットなら9日前までに申し込めば大丈夫です。",
+            "ネットでは、5日前までに申し込んでください。",
+            False,
+        ),
+        ("zh", "那涂层磨损能保修吗？", "不能，不在保修范围内。", "涂层磨损和商业用途不在保修范围内。", True),
+        ("zh", "冷藏能放几天？", "可以保存3天，但是要密封，还要放凉。", "放凉后密封，冷藏可保存3天。", True),
+        ("zh", "冷藏能放几天？", "可以保存9天，但是要密封，还要放凉。", "放凉后密封，冷藏可保存3天。", False),
+    ],
+)
+def test_words_that_tell_nothing_need_no_evidence_where_no_spaces_part_them(
+    code: str, question: str, answer: str, evidence: str, covered: bool
+) -> None:
+    with speaking(code):
+        assert measure_support(answer, [question], [evidence]).covered == covered
 
 
 def test_the_title_of_a_cited_passage_is_an_answer() -> None:
