@@ -138,6 +138,13 @@ TOLD = {
 }
 
 
+def test_what_a_chinese_answer_knows_beside_what_it_does_not_is_told() -> None:
+    with speaking("zh"):
+        answer = "我没有关于这方面的信息，只知道游船每人40元。"
+        assert drop_refusals(answer).strip() == "只知道游船每人40元。"
+        assert find_answer_fault(answer, "游船从哪个码头出发？", ()) is None
+
+
 @pytest.mark.parametrize("code", TOLD)
 def test_what_answers_say_is_read_in_each_language(code: str) -> None:
     unknown, partial, scaffolding, back = TOLD[code]
