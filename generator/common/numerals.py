@@ -1,5 +1,6 @@
 """Find numbers in words, such as “thirty-five”: by text2num in its languages, else by a language's list."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -11,7 +12,8 @@ from generator.common.language import dialog_language
 from generator.common.language_file import Language
 
 _LANGUAGES = frozenset(("da", "de", "en", "es", "fr", "it", "nl", "pt"))
-_BELOW_100 = frozenset(map(str, range(2, 100)))
+_PARTS = frozenset(map(str, (*range(2, 11), *range(20, 100, 10))))  # of which numbers below 100 are put together
+_ARABIC_PREFIX = re.compile("[وف]?[بلك]?(?=.{3})")  # “and”, “by”, “for”: written with the word
 _MOST_WORDS = 100_000
 
 
@@ -67,7 +69,8 @@ def find_numerals(tokens: Sequence[str]) -> Iterator[Numeral]:
             length += 1
         first, end = places[0], places[length - 1] + 1
         for numeral in _read(tokens[first:end], language):
-            yield numeral._replace(first=first + numeral.first, end=first + numeral.end)
+            if numeral.digits != "1" or not (language.numbers and language.spaced):  # “one of them” counts nothing
+                yield numeral._replace(first=first + numeral.first, end=first + numeral.end)
         del places[:length]
 
 
@@ -78,7 +81,7 @@ def may_be_spelt_out(number: str) -> bool:
     """
     language = dialog_language()
     listed = {*language.numbers.values()}
-    known = language.code in _LANGUAGES or (listed >= _BELOW_100 if language.spaced else bool(listed))
+    known = language.code in _LANGUAGES or (listed >= _PARTS if language.spaced else bool(listed))
     return not known and number.isdigit() and len(number) <= 2
 
 
@@ -93,12 +96,37 @@ def digits_of(words: Iterable[str]) -> Iterator[str | None]:
 
 def _read(tokens: Sequence[str], language: Language) -> list[Numeral]:
     if language.numbers:
-        return [
-            Numeral(place, place + 1, language.numbers[token], False)
-            for place, token in enumerate(tokens)
-            if token in language.numbers
-        ]
+        return _read_listed(tokens, language)
     if language.code not in _LANGUAGES:
         return []
     found = find_numbers([_Token(token) for token in tokens], language.code, threshold=0)
     return [Numeral(each.start, each.end, f"{Decimal(each.value):f}", each.is_ordinal) for each in found]
+
+
+def _read_listed(tokens: Sequence[str], language: Language) -> list[Numeral]:
+    """Read numbers by a language's list, adjacent ones put together: “сто двадцать шесть”, “पाँच सौ”, “خمسة وعشرون”."""
+    found: list[Numeral] = []
+    for place, token in enumerate(tokens):
+        digits = language.numbers.get(token)
+        if digits is None and language.code == "ar":
+            digits = language.numbers.get(_ARABIC_PREFIX.sub("", token, count=1))
+        if digits is None:
+            continue
+        numeral = Numeral(place, place + 1, digits.rstrip("."), digits.endswith("."))
+        last = found[-1] if found and found[-1].end == place else None
+        if last and (joined := _join(int(last.digits), int(numeral.digits), token, language)):
+            found.pop()
+            numeral = numeral._replace(first=last.first, digits=str(joined), ordinal=last.ordinal or numeral.ordinal)
+        found.append(numeral)
+    return found
+
+
+def _join(before: int, value: int, token: str, language: Language) -> int | None:
+    """Return the number that two adjacent ones are together, or None: 5 x 100, 100 + 26, 20 + 6; Arabic 5 + 20."""
+    least = 100 if language.spaced else 10  # 二十 is 2 x 10
+    if str(value).rstrip("0") == "1" and value >= least and before % value:
+        return before - before % value + before % value * value
+    if value and before % 10 ** len(str(value)) == 0 and (before % 100 != 10 or not language.spaced):
+        return before + value
+    ten = value == 10 or (value in range(20, 100, 10) and token.startswith("و"))
+    return before + value if language.code == "ar" and ten and 0 < before % 100 < 10 else None

@@ -553,7 +553,7 @@ def test_an_honest_refusal_is_never_incorrect(code: str, answer: str, label: str
         ("sv", "Barn under 120 år åker gratis med färjan.", "incorrect"),
         ("sv", "Barn under 12 år åker gratis med färjan klockan 7:30.", "incorrect"),
         ("sv", "Barn under 12 år åker gratis med färjan i Malmö.", "incorrect"),
-        ("ar", "يسافر الأطفال دون 35 سنة مجانا في العبارة.", "unjudged"),  # it has but tens and units
+        ("ar", "يسافر الأطفال دون 35 سنة مجانا في العبارة.", "correct"),  # its list has the parts
         ("da", "Barn under 13 år åker gratis med färjan.", "incorrect"),  # text2num knows its numbers
     ],
 )
