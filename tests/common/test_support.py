@@ -293,6 +293,17 @@ def test_yes_and_no_say_nothing_that_a_source_could_support(code: str, answer: s
         ("fr", "Ils coûtent, ouvrent, ferment, restent.", "Cela coûte, ouvre, ferme, reste."),
         ("es", "Se usa, se abre, entra.", "Se usan, se abren, entran."),
         ("es", "Hay que usar, abrir, entrar.", "Se usa, se abre, entra."),
+        (
+            "cs",
+            "Zaplatíte v hotovosti; objednává se, přijímají, nemění.",
+            "Platí se hotově; objednat, přijímáme, neměnit.",
+        ),
+        (
+            "ru",
+            "Заплатит, вернут; удержит, открылся, застраховали.",
+            "Платят, возвращают; удерживает, открыт, страхуют.",
+        ),
+        ("hi", "फीस, पांच दांत, सम्बन्ध, 100 रुपए।", "फ़ीस, पाँच दाँत, संबंध, सौ रुपये।"),
     ],
 )
 def test_verbs_of_other_languages_are_the_same_in_each_person(code: str, said: str, told: str) -> None:
@@ -310,6 +321,10 @@ def test_verbs_of_other_languages_are_the_same_in_each_person(code: str, said: s
         ("de", "Ja, genau, und zwar pro Person; dafür brauchen beide allerdings den ganzen und weiteren …"),
         ("fr", "Vous pouvez et devez, je peux ; il y a toutefois, cependant, en revanche, pourtant, ensuite …"),
         ("es", "Allí, siempre que esté o haya; podrá, debería; igualmente, demasiado, en ningún …"),
+        ("cs", "Ano, takže budete mít, pokud můžete; jen všechny, vám, jeho, ještě, třeba …"),
+        ("ru", "Да, если вам нужно, тоже можно; только для всех, уже, ещё, после него …"),
+        ("ar", "نعم، يمكنك أيضًا، وإذا كان لديك، فهو لك تقريبًا، بينما …"),
+        ("hi", "हाँ, यानी आपको लगेगा, बशर्ते …"),
     ],
 )
 def test_words_that_only_join_or_stress_say_nothing_that_a_source_could_support(code: str, text: str) -> None:
@@ -328,6 +343,18 @@ def test_words_that_only_join_or_stress_say_nothing_that_a_source_could_support(
         ("pt", "Custa 5 euros, a 3 de maio de 2024 dez por cento.", "Custa 5 €, a 03/05/2024 10%."),
         ("nl", "Het kost 5 euro, op 3 mei 2024 tien procent.", "Het kost € 5, op 3 mei 2024 10%."),
         ("ru", "Стоит 150 рублей, за 20 минут 10 процентов.", "Стоит 150 ₽, за 20 мин. 10%."),
+        ("ru", "За 20 минут сто пятьдесят рублей, 3 мая 2024.", "За двадцать минут 150 рублей, 03.05.2024."),
+        ("cs", "Za 25 minut padesát korun, 3. května 2024 v osm.", "Za pětadvacet minut 50 Kč, 03.05.2024 v 8 hodin."),
+        (
+            "ar",
+            "في 25 دقيقة نصف الثمن أو 20%، في الساعة 8.",
+            "خلال خمس وعشرين دقيقة 50 في المئة من الثمن أو عشرون بالمئة، في الساعة الثامنة.",
+        ),
+        (
+            "hi",
+            "25 साल की उम्र, 50 रुपए, 20%, शाम 7:30 बजे मुफ़्त।",
+            "पच्चीस वर्ष की आयु, 50 ₹, बीस प्रतिशत, शाम साढ़े सात बजे निःशुल्क।",
+        ),
     ],
 )
 def test_units_and_signs_say_what_words_say_in_more_languages(code: str, text: str, source: str) -> None:
