@@ -51,7 +51,7 @@ SEEN: dict[str, Callable[..., object]] = {
     ("code", "check"),
     [
         *((code, check) for code in ("hi", "ja", "zh") for check in SEEN if check != "refers"),
-        *((code, "refuses") for code in ("it", "nl", "pt")),
+        *((code, "refuses") for code in ("cs", "it", "nl", "pt", "ru")),
         *((code, "refers") for code in ("de", "es", "fr")),
     ],
 )
