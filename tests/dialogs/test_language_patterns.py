@@ -52,6 +52,7 @@ SEEN: dict[str, Callable[..., object]] = {
     [
         *((code, check) for code in ("hi", "ja", "zh") for check in SEEN if check != "refers"),
         *((code, "refuses") for code in ("cs", "it", "nl", "pt", "ru")),
+        *(("ar", check) for check in ("refuses", "clarifies")),
         *((code, "refers") for code in ("de", "es", "fr")),
     ],
 )
