@@ -40,16 +40,21 @@ class User(Record):
         description="the share of the dialogs, 0 to 1, in which a later question leaves the topic for good",
     )
 
-    def prompt(self) -> str:
-        """Return the user as text for the prompt of a question; empty if nothing is told."""
-        return " ".join(filter(None, [self.who, *(_TOLD[each][0] for each in self.typing if each in _TOLD)]))
+    def prompt(self, question_type: QuestionType | None = None) -> str:
+        """Return the user as text for the prompt of a question, perhaps of a type; empty if nothing is told."""
+        return " ".join(filter(None, [self.who, *(_TOLD[each][0] for each in self._list_told(question_type))]))
 
     def adapt(self, question_type: QuestionType) -> QuestionType:
         """Return a question type as this user asks it: who types keywords or at length begins in no set way."""
-        longest = next((_TOLD[each][1] for each in self.typing if each in _TOLD), None)
+        longest = next((_TOLD[each][1] for each in self._list_told(question_type)), None)
         if longest is None:
             return question_type
         return question_type.model_copy(update={"words": longest, "phrasings": ()})
+
+    def _list_told(self, question_type: QuestionType | None) -> list[Typing]:
+        """Return the ways of typing that a model is told of; bare words can't go back to the last turn."""
+        goes_back = question_type is not None and question_type.goes_back
+        return [each for each in self.typing if each in _TOLD and not (goes_back and each == "keywords")]
 
 
 # Who asks where no user type is chosen.

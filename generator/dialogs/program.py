@@ -225,7 +225,7 @@ class DialogProgram(Program):
 
     async def ask(self, task: TurnTask) -> str:
         """Return the question that a turn begins with, before it is typed."""
-        question_type, user = task.question_type, task.asker.user.prompt()
+        question_type, user = task.question_type, task.asker.user.prompt(task.question_type)
         with task.asker.speaking():
             if not task.history:
                 ask = self.ask_first

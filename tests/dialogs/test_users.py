@@ -108,6 +108,13 @@ def test_a_way_of_typing_sets_the_length_and_the_beginning(name: str, words: int
     assert USERS["hurried"].adapt(direct) is direct
 
 
+@pytest.mark.parametrize("name", ["clarification", "correction", "non-question"])
+def test_who_types_bare_words_is_not_told_so_where_these_say_nothing(name: str) -> None:
+    searcher, (direct, later) = USERS["searcher"], kinds("direct", name)
+    assert searcher.adapt(later) is later
+    assert searcher.prompt(direct).startswith(told := searcher.prompt(later)) and "bare words" not in told
+
+
 def test_the_beginnings_of_a_type_come_in_another_order_in_each_turn() -> None:
     (direct,) = kinds("direct")
     orders = [Asker(seed=seed).adapt(direct, place).phrasings for seed in range(3) for place in range(3)]
