@@ -214,9 +214,14 @@ class QuestionType(Record):
         return "\n".join([self.definition, f"It has at most {self.tell_length()}.", *shown, *facets])
 
     def _facets(self) -> list[Facet]:
-        """Return what is planned in other dimensions and leads the model somewhere."""
-        planned = (self.dimensions.aim, self.dimensions.multi_turn)
-        return [facet for facet in planned if facet and facet.steps]
+        """Return what is planned in other dimensions and leads the model somewhere.
+
+        A statement asks for nothing, so that only “I meant …” leads it.
+        """
+        aim, link = self.dimensions.aim, self.dimensions.multi_turn
+        if "asks-nothing" in self.checks:
+            aim, link = None, link if self.part_taken_up == "question" else None
+        return [facet for facet in (aim, link) if facet and facet.steps]
 
     def tell_length(self, times: int = 1) -> str:
         """Return how long a question may be, so many times: “12 words”, and “24 letters” where no spaces part words."""

@@ -128,6 +128,14 @@ def test_in_plain_words_a_target_tells_its_type_and_what_else_it_is() -> None:
     assert (kind.expected, target.expected) == ("answerable", "unanswerable")
 
 
+def test_nobody_is_told_to_ask_for_more_with_a_statement() -> None:
+    statement, links, partial = read_types()["non-question"], read_facets("multi_turn"), read_facets("answerability")
+    goes_on = Target(**dict(statement), multi_turn=links["follow-up"], aim=partial["partial"])
+    meant = Target(**dict(statement), multi_turn=links["clarification-of-intent"], aim=partial["partial"])
+    assert goes_on.prompt() == statement.prompt() and goes_on.brief() == statement.brief()
+    assert links["clarification-of-intent"].prompt() in meant.prompt() and "one half" not in meant.prompt()
+
+
 @pytest.mark.parametrize("name", MIXES)
 def test_our_mixes_load(name: str) -> None:
     taxonomy = load(build_choice("taxonomy", name))
