@@ -18,6 +18,7 @@ from generator.common.console import count_noun, note
 from generator.errors import Rejected
 from generator.optimization.bench import Bench, Student
 from generator.optimization.data import Example, Split
+from generator.prompts.adapter import P_YES, describe_outputs
 from generator.prompts.calls import call
 from generator.prompts.sections import neutralize
 
@@ -36,9 +37,11 @@ class BetterInstructions(dspy.Signature):
     """Rewrite the instructions of another model, so that it does its task better. Read the examples: what it was \
 asked, what it replied, and the feedback on that. First say what it does wrong, and which rule would have put it \
 right. Then write the whole instructions anew, in plain sentences to that model: what the task is, what to look at and \
-in which order, and how to decide. Keep what works, and state rules that hold for any example; name none of these."""
+in which order, and how to decide. Keep what works, and state rules that hold for any example; name none of these. \
+What it is told of its reply stays as it is: contradict none of it, and leave it out."""
 
     current: str = dspy.InputField(desc="The instructions so far")
+    form: str = dspy.InputField(desc="What it is told of its reply")
     examples: str = dspy.InputField(desc="Examples")
     diagnosis: str = dspy.OutputField(desc="what is wrong, and which rule would put it right", max_length=600)
     better: str = dspy.OutputField(
@@ -55,8 +58,13 @@ class Proposer:
     schema small models keep to, and through the store.
     """
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, student: Student) -> None:
         self.bench, self.predict, self.rounds = bench, dspy.Predict(BetterInstructions), 0
+        signatures = {name: predictor.signature for name, predictor in student.named_predictors()}
+        self.forms = {
+            name: "" if P_YES in signature.output_fields else describe_outputs(signature)
+            for name, signature in signatures.items()
+        }
 
     def __call__(
         self,
@@ -72,14 +80,14 @@ class Proposer:
                 note(f"round {self.rounds}: instructions are rewritten")
                 try:
                     proposals[name] = self.bench.wait(
-                        self.bench.once(name, partial(self._propose, candidate[name], examples))
+                        self.bench.once(name, partial(self._propose, candidate[name], self.forms[name], examples))
                     )
                 except Rejected as why:
                     wrong = why.text.rpartition("\n")[2].removeprefix("The reason: ")
                     note(f"round {self.rounds}: left out, since {why.reason}: {wrong[:_TOLD]}")
         return proposals
 
-    async def _propose(self, instructions: str, examples: Sequence[Mapping[str, Any]]) -> str:
+    async def _propose(self, instructions: str, form: str, examples: Sequence[Mapping[str, Any]]) -> str:
         shown = "\n\n".join(
             f"Example {number}\n{each['Feedback']}\nThe reply in full: {each['Generated Outputs']}"
             for number, each in enumerate(examples, start=1)
@@ -93,6 +101,7 @@ class Proposer:
                 self.rounds,
                 sampling.temperature,
                 current=instructions,
+                form=form,
                 examples=shown,
             )
         better = " ".join(neutralize(reply.better).split())
@@ -111,7 +120,7 @@ def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch
     """
 
     def metric(gold: Any, pred: Any, trace: Any = None, name: Any = None, calls: Any = None) -> dspy.Prediction:
-        return dspy.Prediction(score=pred.score, feedback=pred.feedback)
+        return dspy.Prediction(score=pred.score, feedback=f"{pred.feedback}\nIts score: {pred.score:.2f} of 1")
 
     def watch(state: Any) -> bool:
         """Report a round's beginning; return true if there is to be none."""
@@ -124,7 +133,7 @@ def optimise(bench: Bench, student: Student, split: Split, calls: int, minibatch
         metric=metric,
         max_metric_calls=calls,
         reflection_minibatch_size=minibatch,
-        instruction_proposer=Proposer(bench),
+        instruction_proposer=Proposer(bench, student),
         component_selector="all",
         num_threads=bench.model.endpoint.concurrency,
         warn_on_score_mismatch=False,

@@ -156,7 +156,7 @@ class SharedPrefixAdapter(dspy.Adapter):
         """Return what to do and what to reply; a reminder of it where the rules describe the task."""
         name = self._find_task(signature)
         if name is None:
-            form = _describe_outputs(signature)
+            form = describe_outputs(signature)
             return signature.instructions, f"Reply with one JSON object of this form and nothing else:\n{form}"
         task = self.tasks[name]
         left_out = ", ".join(key for key in task.output_fields if key not in signature.output_fields)
@@ -247,7 +247,7 @@ def _has_fields(task: SignatureType, signature: SignatureType) -> bool:
 
 def _describe_task(name: str, signature: SignatureType) -> str:
     """Return a task's description for the rules."""
-    outputs = _describe_outputs(signature)
+    outputs = describe_outputs(signature)
     return outputs if name in INSTRUCTED_LAST else f"{signature.instructions}\n{outputs}"
 
 
@@ -278,7 +278,7 @@ def _disarm_headings(text: str, headings: Collection[str]) -> str:
     return "".join(line.replace(":", "") if line.strip().casefold() in headings else line for line in lines)
 
 
-def _describe_outputs(signature: SignatureType) -> str:
+def describe_outputs(signature: SignatureType) -> str:
     """Return the reply as a JSON form to fill in, which small models need, and a line for each key."""
     fields = signature.output_fields
     keys = (f'- "{name}" ({_describe_type(field)[1]}): {_desc(field)}' for name, field in fields.items())

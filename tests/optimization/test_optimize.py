@@ -19,6 +19,7 @@ from generator.models.endpoints import Endpoint
 from generator.models.lm import ChatReply, ChatRequest, Client, Profile, Sampling
 from generator.optimization.run import Optimization, Reflection, run_optimization
 from generator.optimize import COMMAND
+from generator.prompts.adapter import describe_outputs
 from generator.prompts.program_file import list_predictors, load_program
 from generator.prompts.signatures import prompt_version
 from generator.schema import Dialog, Usage, Verdict
@@ -162,6 +163,8 @@ def test_better_instructions_are_found_and_scored_on_documents_that_the_optimise
     assert len(first) == 16 and model.reflections and not first & houses(model.reflections)
     assert "People say incorrect: the verdict is wrong." in model.reflections[0]
     assert "A comparison of the words says" in model.reflections[0]
+    form = describe_outputs(CorrectnessJudge("").predict.signature)
+    assert form in model.reflections[0], "new instructions can contradict what stays beside them"
 
 
 def test_the_question_of_a_judge_by_certainty_is_optimised(data: Path) -> None:
@@ -235,6 +238,7 @@ def test_a_rewrite_is_scored_by_what_it_shares_with_the_query_that_people_wrote(
     score = found["scores"]["score"]
     assert (score["before"]["value"], score["after"]["value"]) == (0, 1)
     assert "The query that people wrote:\nWhich colour is the door of house" in model.reflections[0]
+    assert "Its score: 0.00 of 1" in model.reflections[0], "of two queries nobody sees which one counts as good"
 
 
 def test_the_same_command_goes_on_and_makes_no_call_twice(data: Path) -> None:
