@@ -153,8 +153,8 @@ class GroundedAnswer(AboutQuestion):
     """Write the Agent's reply to the User. First copy the facts that speak to what the User says, in the light of \
 the dialog. Then reply in one to three plain sentences, from these facts alone. If they tell only a part of what the \
 User wants to know, give that and name what you don't know. If they tell nothing of it, begin with “I don't have \
-information on”, and offer the nearest thing you do know. Speak as one who knows this by heart: no sentence numbers, \
-no word about documents."""
+information on”, and add what you do know only if it helps with just that. Speak as one who knows this by heart: no \
+sentence numbers, no word about documents."""
 
     rejected: str = dspy.InputField(desc=REJECTED)
     facts: list[Fact] = dspy.OutputField(
