@@ -115,8 +115,9 @@ def count_words(text: str) -> int:
     if not letters:
         return len(text.split())
     spelt = sum(letter < "\u3000" for letter in letters)
-    others = sum(map(has_words, _UNSPACED_LETTER.sub(" ", text).split()))
-    return others + (len(letters) - spelt + 1) // 2 + (spelt + 3) // 4
+    others = [sum(map(str.isalnum, run)) for run in _UNSPACED_LETTER.sub(" ", text).split()]
+    words, digits = sum(size > 1 for size in others), others.count(1)  # “4” of “4回” is a letter beside others
+    return words + (len(letters) - spelt + digits + 1) // 2 + (spelt + 3) // 4
 
 
 def is_unspaced(text: str) -> bool:
