@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from generator.common.passages import is_heading, prose, told_in
 from generator.common.support import read_terms
+from generator.dialogs.evidence_choice import list_whole
 from generator.schema import Passage, Retriever, Split, Turn
 
 FOCUS_CHARS = 300
@@ -50,7 +51,7 @@ def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], pla
     """Return the sentence after the last evidence that no answer of the dialog rests on; empty if there is none.
 
     It is of a document that answers rest on, so that the dialog keeps its subject; before any does, of the first. What
-    tells nothing, is code, or has too few content words to be asked for is left out.
+    tells nothing, is cut at the edge of a passage, is code, or has too few content words to be asked for is left out.
 
     Args:
         passages: retrieved so far.
@@ -60,7 +61,7 @@ def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], pla
     cited, used = {each.passage_id for each in evidence}, {each.text for each in evidence}
     documents = {p.document_id for p in passages if p.id in cited} or {p.document_id for p in passages[:1]}
     texts = [text for p in passages if p.document_id in documents for text in told_in(p)]
-    asked = {p.text[start:end] for p in passages for start, end in prose(p.text)}
+    asked = {p.text[start:end] for p in passages for start, end in prose(p.text)} & list_whole(passages)
     last = max((number for number, text in enumerate(texts, 1) if text in used), default=0)
     told = dict.fromkeys(texts[last:] + texts[:last])
     free = [text for text in told if text in asked and text not in used and len(read_terms(text)) >= _TELLING]
@@ -103,9 +104,11 @@ def _share_text(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool:
 
 
 def _beginning(passage: Passage) -> str:
-    """Return a passage's title and first sentences, up to `FOCUS_CHARS` characters."""
+    """Return a passage's title and first whole sentences, up to `FOCUS_CHARS` characters."""
     text = heading = ""  # a heading is of what follows
-    for start, end in prose(passage.text):
+    first, *others = prose(passage.text)
+    # A window of a document mostly begins inside a sentence.
+    for start, end in others if others and passage.start else (first, *others):
         sentence = f"{heading} {passage.text[start:end]}".strip()
         if text and len(text) + len(sentence) > FOCUS_CHARS:
             break

@@ -78,9 +78,18 @@ def test_the_next_sentence_is_one_that_no_answer_rests_on() -> None:
     assert find_next_sentence((pool,), (*two, make_turn(3, evidence=documents.evidence([5]))), 3) == ""
     assert find_next_sentence((pool,), two, 2) == "Dogs stay at the gate."
     assert find_next_sentence((), (), 0) == ""
-    code = "```sh\npool open children half price\n```"
-    mixed = pool.model_copy(update={"text": f"{code}\n\nThe pool opens at seven."})
+    mixed = make_passage("pool", "```sh\npool open children half price\n```\n\nThe pool opens at seven.")
     assert {find_next_sentence((mixed,), (), place) for place in range(3)} == {"The pool opens at seven."}
+
+
+def test_a_later_question_does_not_start_from_a_sentence_that_is_cut() -> None:
+    first = make_passage("1", "Dogs stay at the gate. Children under six pay half")
+    text = "Children under six pay half the price. It opens at seven in May."
+    rest = make_passage("2", text, start=23, end=23 + len(text))
+    found = {find_next_sentence((first, rest), (), place) for place in range(4)}
+    assert found == {"Dogs stay at the gate.", "Children under six pay half the price.", "It opens at seven in May."}
+    behind = B.model_copy(update={"start": 400, "text": "at six. The quay opened in May. It has a blue door."})
+    assert start(Shelf([]), (A, behind), resting_on("pier")) == "Quay: The quay opened in May. It has a blue door."
 
 
 def test_new_passages_are_those_whose_text_no_earlier_evidence_shares() -> None:
