@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import dspy
 
-from generator.common.language import languages
+from generator.common.language import dialog_language, languages
 from generator.common.passages import sentences
 from generator.common.scripts import words
 from generator.common.support import read_terms, term_keys
@@ -15,7 +15,8 @@ from generator.prompts.sections import Conversation, Documents, said_in
 from generator.prompts.signatures import StandaloneQuery
 from generator.schema import Hit, Passage, QueryForm, Retriever, Scored, Split, Turn
 
-_MOST_ADDED = 2
+# So many words; where none are told apart, so many pairs of letters, of which a word of two has three with its edges.
+_MOST_ADDED, _MOST_PAIRS = 2, 6
 
 
 class Rewrite(dspy.Module):
@@ -43,7 +44,8 @@ def adds_facts(query: str, said: Sequence[str], told: Sequence[str]) -> bool:
     """
     known, theirs = (frozenset[str]().union(*map(term_keys, texts)) for texts in (said, told))
     added = [] if languages().differ else [term for term in read_terms(query) if term.key not in known]
-    return sum(t.key in theirs for t in added) > _MOST_ADDED or any(term.kind == "number" for term in added)
+    most = _MOST_ADDED if dialog_language().spaced else _MOST_PAIRS
+    return sum(t.key in theirs for t in added) > most or any(term.kind == "number" for term in added)
 
 
 def pastes_dialog(query: str, said: Sequence[str]) -> bool:
