@@ -29,8 +29,9 @@ class RunSettings(Record):
     seed: int = Field(ge=0, description="Seed of all that is drawn: documents, question types, decoding.")
     dialogs_per_document: int = Field(
         ge=1,
-        description="Dialogs in a row on one document, which share its tokens in the server's prefix cache; not with "
-        "`algorithm=whole`, where each task takes one document after another.",
+        description="Dialogs in a row on one document, which share its tokens in the server's prefix cache; fewer on "
+        "one too short to start so many from, and not with `algorithm=whole`, where each task takes one document after "
+        "another.",
     )
     validation: float = Field(
         ge=0, lt=1, description="Share of the documents whose dialogs form the validation split; 0: no such split."

@@ -1,7 +1,8 @@
 """Plan the next dialog: a pure function of the run's seed and the plan's number, computed before any model call.
 
 So the same configuration gives the same plans at any concurrency, and a run can be continued. Dialogs on one document
-are neighbours, for the server's prefix cache; each starts from sentences that the ones before it did not use.
+are neighbours, for the server's prefix cache; each starts from sentences that the ones before it did not use, and a
+document too short for that has fewer.
 """
 
 import hashlib
@@ -200,13 +201,28 @@ class Planner:
         """Return the split, the document, and how many earlier plans used it."""
         slot, place = divmod(index, self.per_document)
         split, before = self._split_of(slot)
-        rounds, row = divmod(before, len(self.rows[split]))
-        return split, self.library.document(int(self.rows[split][row])), rounds * self.per_document + place
+        rows = self.rows[split]
+        rounds, row = divmod(before, len(rows))
+        document, use = self.library.document(int(rows[row])), rounds * self.per_document + place
+        if place and place >= len(self._list_starts(document)):  # it is too short: one far from it takes its place
+            further = place * -(-len(rows) // self.per_document)
+            document, use = self.library.document(int(rows[(row + further) % len(rows)])), -1 - rounds
+        return split, document, use
 
     def _pick_focus(self, document: Document | Passage, use: int, purpose: str) -> tuple[int, int]:
         """Return the span of a few sentences that earlier plans with the same purpose did not use, while there are any.
 
-        Code, contents, headings and other lines of a few words are chosen where a document has nothing else.
+        Use -1 is the last of them.
+        """
+        chunks = self._list_starts(document)
+        key = f"{self.seed}/{document.id}" + (f"/{purpose}" if purpose else "")
+        shuffled = random.Random(key).sample(chunks, len(chunks))
+        return shuffled[use % len(shuffled)]
+
+    def _list_starts(self, document: Document | Passage) -> list[tuple[int, int]]:
+        """Return the spans of a few sentences each that a dialog on a document can start from.
+
+        Code, contents, headings and other lines of a few words are among them where a document has nothing else.
         """
         chunks: list[tuple[int, int]] = []
         if self.topics:
@@ -219,9 +235,7 @@ class Planner:
                 else:
                     chunks.append((start, end))
             chunks = [span for span in chunks if _tells(document.text[slice(*span)])] or chunks
-        key = f"{self.seed}/{document.id}" + (f"/{purpose}" if purpose else "")
-        shuffled = random.Random(key).sample(chunks, len(chunks))
-        return shuffled[use % len(shuffled)]
+        return chunks
 
     def _pick_new_focus(self, split: Split, source: Passage | str, focus: str, draw: random.Random) -> str:
         """Return a few sentences, below their title, of another document, or where none is searched, of the source.

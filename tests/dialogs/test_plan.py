@@ -89,6 +89,14 @@ def test_another_seed_makes_other_plans(ten: Library) -> None:
 # --- documents
 
 
+@pytest.mark.parametrize("per_document", [2, 3])
+def test_dialogs_on_short_documents_soon_use_all_of_them(tmp_path: Path, per_document: int) -> None:
+    documents = library(tmp_path, 10, length=1)
+    made = plans(planner(documents, validation=0, per_document=per_document), 12)
+    assert len({cast(Passage, each.source).document_id for each in made}) == 10
+    documents.close()
+
+
 @pytest.mark.parametrize("per_document", [1, 2, 3])
 def test_dialogs_of_a_document_are_neighbours(ten: Library, per_document: int) -> None:
     made = plans(planner(ten, per_document=per_document), 60)
