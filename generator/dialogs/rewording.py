@@ -29,6 +29,7 @@ class OtherWords(dspy.Signature):
     """Say this question in other words, as somebody types it who has read nothing about the matter. Names, numbers \
 and what is asked stay as they are. Reply with the question alone."""
 
+    length: str = dspy.InputField(desc="How long it may be")
     said: str = dspy.InputField(desc="The question")
     text: str = dspy.OutputField()
 
@@ -52,8 +53,10 @@ class Reword(dspy.Module):
         if takes_up or question_type.reply or not has_question_mark(question) or not content_of(question):
             return question
 
+        inputs = {"length": f"{question_type.tell_length()} at most", "said": question}
+
         async def draw(attempt: Attempt) -> str:
-            said = unquote((await call(self.predict, "reword", attempt.profile, len(history) + 1, said=question)).text)
+            said = unquote((await call(self.predict, "reword", attempt.profile, len(history) + 1, **inputs)).text)
             fault = find_fault(said, documents, history, question_type, self.repetition)
             fault = fault or find_length_fault(said, question_type) or find_change(said, question, documents)
             if fault:

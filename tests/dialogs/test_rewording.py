@@ -33,6 +33,7 @@ def test_the_model_sees_the_question_alone_and_the_answer_is_to_its_words() -> N
     (request,) = (call.request for call in model.of("reword"))
     (message,) = request.messages
     assert message.content.endswith(f":\n{ASKED}") and "15 euros" not in message.content
+    assert "12 words at most" in message.content, "as long as a direct question may be"
     assert not request.response_format and other in model.prompts("answer")[0]
 
 
