@@ -151,6 +151,17 @@ def test_our_mixes_load(name: str) -> None:
         assert later == LATER
 
 
+def test_later_questions_of_the_default_mix_go_on_as_often_as_people_do() -> None:
+    mixed, mtrag = (load(build_choice("taxonomy", name)) for name in ("mixed", "mtrag"))
+    own = {share.type.name: share.share for share in mixed.later}
+    theirs = {share.type.name: share.share for share in mtrag.multi_turn}
+    assert own == {
+        "follow-up": theirs["follow-up"],
+        "clarification": theirs["clarification-of-answer"],
+        "correction": theirs["clarification-of-intent"],
+    }
+
+
 def test_examples_can_be_kept_from_the_model() -> None:
     mix = {"name": "m", "first": {"direct": 1.0}, "later": {"follow-up": 0.5, "correction": 0.5}}
     shown, kept = (load(Mix(**mix, examples=examples)) for examples in (True, False))
