@@ -183,12 +183,6 @@ def test_money_is_tokens_times_the_price_of_each_stages_model(
     assert money(done) == pytest.approx(expected, rel=0.001)
 
 
-def test_litellms_prices_are_in_its_package(site: Site, openai_server: OpenAIServer) -> None:
-    done = estimate(site, openai_server, "lm.model=gpt-4o-mini")
-    assert re.search(r"^money +\$\d", done.out, re.MULTILINE) and "gpt-4o-mini" in done.out
-    assert "has no price of test-model" in estimate(site, openai_server).out
-
-
 JUDGE = ("judge.lm=openai", "judge.lm.model=gpt-4o")
 
 

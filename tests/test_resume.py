@@ -37,8 +37,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Site:
 @pytest.mark.parametrize(
     ("kills", "algorithm"),
     [
-        (4, "multi"),
-        (4, "single"),
+        (2, "multi"),
+        (2, "single"),
         pytest.param(10, "candidates", marks=pytest.mark.slow),
         pytest.param(10, "whole", marks=pytest.mark.slow),
         pytest.param(10, "progressive", marks=pytest.mark.slow),

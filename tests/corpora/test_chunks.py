@@ -11,8 +11,6 @@ from generator.corpora.base import Chunk
 from generator.corpora.library import Library
 from generator.errors import CorpusError
 from tests.support.corpora import broken, corpus, good, read, write_lines
-from tests.support.openai_server import OpenAIServer
-from tests.support.runs import Site
 
 # Those of a document aren't neighbours, and overlap.
 RECORDS = [
@@ -75,14 +73,6 @@ def test_records_without_a_document_are_skipped_and_share_is_of_records(tmp_path
     write_lines(tmp_path / "cut.jsonl", *many, many[3])
     with pytest.raises(CorpusError, match=r"cut\.jsonl:31: another record has the same id '3'"):
         good(read("jsonl", **cut))
-
-
-def test_a_whole_run_retrieves_and_cites_passages_as_they_were_cut(openai_server: OpenAIServer, site: Site) -> None:
-    texts = site.cut()
-    done = site.run(openai_server, "dialogs=3", "corpus.chunks=as_given")
-    assert done.code == 0, done.err
-    site.check_ledger()
-    site.check_evidence(texts)
 
 
 def test_twice_the_passages_take_twice_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ ITEMS = st.lists(
 
 
 @given(ITEMS)
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
 def test_items_that_were_written_are_read_as_the_same_items(items: list[dict[str, Any]]) -> None:
     with TemporaryDirectory() as folder:
         dialogs = read(write(Path(folder, "in"), *items))

@@ -136,15 +136,6 @@ def test_a_turn_that_is_not_worth_keeping_is_skipped(
         assert draft.skipped[0][1].text.startswith("User: Is it high?\nAgent: no\n"), "with the question and the error"
 
 
-def test_the_passages_of_a_skipped_turn_are_not_in_the_dialog() -> None:
-    model = Scripted(
-        ask=[ASK[0], {"question": "Is it high?"}, ASK[1]], answer=[ANSWER[0], *[{"consistent": False}] * 3, ANSWER[1]]
-    )
-    draft = generate(model, shelf=Shelf([[A], [C], [B]]), types=TYPES[:3])
-    assert draft.passages == (A, B)
-    assert [hit.new for turn in draft.turns for hit in turn.hits] == [True, True]
-
-
 # --- Algorithm 2
 
 
@@ -210,13 +201,6 @@ def test_a_first_search_without_results_drops_the_dialog() -> None:
     assert (draft.turns, draft.passages, model.stages) == ((), (), ["ask"])
     assert draft.end is not None
     assert (draft.end.stage, draft.end.reason, draft.end.text) == ("retrieve", "nothing found", QUESTIONS[0])
-
-
-def test_a_later_search_without_results_leaves_the_passages_as_they_are() -> None:
-    model = Scripted(ask=ASK, answer=ANSWER)
-    draft = generate(model, shelf=Shelf([[A], [], [B]]), types=TYPES[:3])
-    assert (draft.end, [len(turn.hits) for turn in draft.turns]) == (None, [1, 0, 1])
-    assert [dialog_of(draft).grounding(turn) for turn in (1, 2, 3)] == [(A,), (A,), (A, B)]
 
 
 def test_dialogs_share_a_program_without_mixing() -> None:

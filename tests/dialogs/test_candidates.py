@@ -88,12 +88,6 @@ def test_the_last_attempt_is_the_third_whatever_was_wrong_with_those_before(unus
     assert question == long and f"has more than {KINDS['follow-up'].words} words" in model.calls[-1].prompt
 
 
-def test_a_single_one_has_no_rest() -> None:
-    question, unused, model = ask(1, FAULTY, WEAK)
-    assert (question, unused) == (WEAK["question"], [])
-    assert [call.request.sampling for call in model.calls] == [PROFILES["greedy"], PROFILES["sampled"]]
-
-
 class Trusting:
     """A judge that asks no model and calls one answer correct."""
 

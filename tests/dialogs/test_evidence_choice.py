@@ -10,6 +10,8 @@ from generator.dialogs.steps import Answer, Asked
 from generator.schema import Document, Passage, Turn
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
 from tests.support.trams import FARES, TOLD, answer
+from tests.support.scripted import KINDS, Entry, Scripted, piece, task
+from tests.support.trams import FARES, TOLD
 
 
 def cite(
@@ -23,12 +25,6 @@ def cite(
     return [each.text for each in turn.evidence]
 
 
-def test_evidence_that_covers_its_answer_is_kept_without_asking() -> None:
-    model = Scripted(answer=[{"answer": TOLD, "evidence": [3]}])
-    assert cite(model) == ["Adults pay 5 crowns at the machine."]
-    assert model.stages == ["answer"]
-
-
 def test_evidence_that_does_not_is_chosen_once_from_the_best_sentences() -> None:
     model = Scripted(answer=[{"answer": TOLD, "evidence": [1, 4]}], evidence=[{"evidence": [3]}])
     assert cite(model) == ["Adults pay 5 crowns at the machine."]
@@ -37,15 +33,6 @@ def test_evidence_that_does_not_is_chosen_once_from_the_best_sentences() -> None
     assert "[3] Adults pay 5 crowns at the machine.\n[2] A child pays 2 crowns." in task(choosing)
     assert TOLD in task(choosing) and "[4] The tram is green." not in task(choosing)
     assert choosing.partition("<task>")[0] == answering.partition("<task>")[0]
-
-
-def test_a_refusal_has_no_evidence() -> None:
-    model = Scripted(answer=[{"answer": "I don't know what a tram costs.", "evidence": [1, 3]}])
-    assert cite(model, "What does it cost?") == []
-
-
-def test_a_sentence_that_adds_nothing_is_no_evidence() -> None:
-    assert cite(Scripted(answer=[{"answer": TOLD, "evidence": [1, 3, 4]}])) == ["Adults pay 5 crowns at the machine."]
 
 
 @pytest.mark.parametrize(
@@ -199,20 +186,6 @@ def test_a_title_or_heading_is_no_evidence(heading: str) -> None:
     assert cite(model, "Is there a night bus?", [titled]) == []
 
 
-def test_a_heading_that_is_chosen_is_no_evidence() -> None:
-    parts = ["## Conditions of carriage", "Adults pay 5 crowns.", "Dogs pay 2 crowns."]
-    told = "By the conditions of carriage adults pay 5 crowns, and dogs 2."
-    model = Scripted(answer=[told], evidence=[{"evidence": [1, 2, 3]}])
-    assert cite(model, "What is the fare?", [piece("fares", "\n".join(parts))], reasoning=False) == parts[1:]
-
-
-def test_evidence_is_chosen_where_two_sentences_tell_the_answer() -> None:
-    twice = piece("twice", "Adults pay 5 crowns. A child pays 2 crowns. For adults it is 5 crowns at the machine, too.")
-    model = Scripted(answer=["An adult pays 5 crowns."], evidence=[{"evidence": [1]}])
-    assert cite(model, passages=[twice], reasoning=False) == ["Adults pay 5 crowns."]
-    assert model.stages == ["answer", "evidence"]
-
-
 @pytest.mark.parametrize(
     ("chosen", "cited"),
     [
@@ -226,10 +199,3 @@ def test_evidence_is_the_best_sentence_where_none_is_chosen_and_none_that_it_can
     text = "The ferry takes 40 minutes and no cars. A car waits for the barge. The ferry takes no cars."
     model = Scripted(answer=["It takes 40 minutes, and cars wait for the barge."], evidence=[{"evidence": chosen}] * 2)
     assert sorted(cite(model, "How long is the trip?", [piece("ferry", text)], reasoning=False)) == sorted(cited)
-
-
-@pytest.mark.parametrize("text", ["I don't have information on that.", "It costs a bundle of hay."])
-def test_nothing_is_asked_where_no_sentence_could_help(text: str) -> None:
-    model = Scripted(answer=[{"answer": text, "evidence": []}])
-    answer(model)
-    assert model.stages == ["answer"]

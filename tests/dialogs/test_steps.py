@@ -104,24 +104,6 @@ def test_a_question_in_the_words_of_an_example_that_name_nothing_of_its_topic_is
     assert ask_next(Scripted(ask=[{"question": "Why did he do that?"}])) == "Why did he do that?"
 
 
-def test_function_words_are_no_topic_of_an_example() -> None:
-    assert ask_next(Scripted(ask=[{"question": "When does her tram run?"}])) == "When does her tram run?"
-
-
-def test_it_is_asked_again_only_twice() -> None:
-    model = Scripted(ask=[*({"question": f"Is [{number}] so?"} for number in (1, 2)), {"question": "…"}, GOOD])
-    with pytest.raises(Rejected) as caught:
-        ask_next(model)
-    assert (caught.value.stage, caught.value.reason, caught.value.text) == ("ask", "no question", "…")
-    assert len(model.calls) == 3
-    assert model.prompts("ask")[2].count("speaks of the documents") == 1
-
-
-def test_the_same_question_after_a_beginning_is_a_repetition() -> None:
-    model = Scripted(ask=[{"question": "No, I meant: which colour is the tram?"}, GOOD])
-    assert ask_next(model) == "How old is its driver?"
-
-
 def test_white_space_in_and_commas_around_a_question_are_removed() -> None:
     for ask in (ask_first, ask_next):
         assert ask(Scripted(ask=[{"question": " , How old\n is the tram? \n"}])) == "How old is the tram?"

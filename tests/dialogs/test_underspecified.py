@@ -350,22 +350,6 @@ def test_a_question_that_leaves_nothing_open_is_asked_again(wrong: str, reason: 
     assert reason in task(model.prompts("ask")[1])
 
 
-def test_a_question_that_finds_one_document_is_not_underspecified() -> None:
-    found: list[Sequence[Passage]] = [[FERRY, POOL, MILL], [FERRY], *[[FERRY, MILL]] * 3]
-    draft = write(Scripted(ask=[QUESTION] * 3), Shelf(found), [unclear()])
-    assert draft.end
-    assert draft.end.reason == "has one reading"
-
-
-def test_of_many_things_alike_the_answer_takes_up_those_that_the_question_finds() -> None:
-    places = [("rink", "four"), ("mill", "five"), ("barn", "six"), ("farm", "ten")]
-    alike = [FERRY, POOL, *(piece(at, f"A lost season ticket is replaced for {n} crowns there.") for at, n in places)]
-    told = "At the farm it costs ten crowns, at the barn six. Which one do you mean?"
-    draft = write(Scripted(ask=[QUESTION], answer=[{"answer": told}]), Shelf([alike, [FERRY], alike[-2:]]), [unclear()])
-    (turn,) = draft.turns
-    assert {span.passage_id for span in turn.evidence} == {passage.id for passage in alike[-2:]}
-
-
 def test_things_alike_that_the_question_finds_are_its_readings_whether_they_were_shown_or_not() -> None:
     mill, barn = (
         piece(at, f"A lost season ticket is replaced for {n} crowns.") for at, n in (("mill", 5), ("barn", 6))
@@ -536,11 +520,6 @@ def test_an_answer_may_tell_numbers_that_stand_elsewhere_in_other_passages(price
     model = Scripted(ask=[QUESTION], answer=[{"answer": answer}] * 3)
     assert [turn.answer for turn in write(model, found, [unclear()], ferry).turns] == [answer]
     assert len(model.of("answer")) == 1
-
-
-def test_an_answer_that_is_refused_is_kept_with_its_question() -> None:
-    draft = write(Scripted(ask=[QUESTION], answer=[{"answer": HEDGES}] * 3), shelf(), [unclear("ask-openly")])
-    assert draft.end and draft.end.text == f"User: {QUESTION['question']}\nAgent: {HEDGES}"
 
 
 def test_who_resolves_names_one_thing() -> None:

@@ -64,14 +64,9 @@ def first_in_part() -> Change:
     return change
 
 
-@pytest.fixture(params=["bm25", "hybrid"])
-def mode(request: pytest.FixtureRequest) -> tuple[str, str]:
-    return f"retriever.mode={request.param}", "retriever.parts=[bm25,elser]"
-
-
-def test_what_a_retriever_may_do_leaves_no_trace(mode: tuple[str, str], tmp_path: Path) -> None:
+def test_what_a_retriever_may_do_leaves_no_trace(tmp_path: Path) -> None:
     """It is slow, and some of its answers are partial."""
-    data = []
+    data, mode = [], ("retriever.mode=hybrid", "retriever.parts=[bm25,elser]")
     for name, change, seconds in (("undisturbed", as_it_is, 0.0), ("slow", first_in_part(), 0.1)):
         site = Site(tmp_path / name)
         with OpenAIServer() as model:
