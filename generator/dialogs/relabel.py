@@ -6,6 +6,7 @@ much the answer claims to know; a response that contradicts the passages is inco
 """
 
 from generator.schema import Answerability, Turn, Verdict
+from taxonomy.types import RESOLUTION
 
 MEASURES = ("question_type", "answerability", "idk")
 
@@ -29,13 +30,15 @@ _CONTRADICTIONS = {
 def relabel_turn(turn: Turn) -> Turn:
     """Return the turn with the labels of its verdicts, and a verdict `incorrect` if they contradict each other.
 
-    A judge that failed changes nothing: the answering model's own label stays, or that of the other judge.
+    A judge that failed changes nothing: the answering model's own label stays, or that of the other judge. What answers
+    the agent (“The Plus plan.”) stays a statement, though its words alone look like a search.
     """
     labels = {v.judge: v.label for v in turn.verdicts if v.judge in MEASURES and v.label != "unjudged"}
     answerability = labels.get("answerability", turn.answerability)
     measured = (answerability, labels.get("idk", ""))
     changes: dict[str, object] = {"answerability": _LABELS.get(measured, answerability)}
-    if "question_type" in labels:
+    resolves = turn.planned is not None and turn.planned.multi_turn_type == RESOLUTION
+    if "question_type" in labels and not resolves:
         changes["question_type"] = labels["question_type"]
     if measured in _CONTRADICTIONS:
         refusal = Verdict(judge="agreement", label="incorrect", explanation=_CONTRADICTIONS[measured], model="")

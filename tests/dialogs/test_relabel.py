@@ -3,7 +3,7 @@
 import pytest
 
 from generator.dialogs.relabel import relabel_turn
-from generator.schema import Turn, Verdict
+from generator.schema import Planned, Turn, Verdict
 from tests.support.scripted import said
 
 
@@ -51,3 +51,18 @@ def test_measured_labels_leave_an_underspecified_turn_what_it_is() -> None:
     labelled = judged("underspecified", "yes", "underspecified")
     assert (labelled.answerability, labelled.question_type) == ("underspecified", "how-to+factoid")
     assert len(labelled.verdicts) == 3
+
+
+def test_what_answers_the_agent_stays_a_statement_however_it_is_put() -> None:
+    (turn,) = said(("The Plus plan.", "It costs 19 crowns."))
+    planned = Planned(
+        question_type="non-question",
+        multi_turn_type="clarification-of-reading",
+        answerability="answerable",
+        standalone=False,
+        new_topic=False,
+    )
+    measured = Verdict(judge="question_type", label="keyword", explanation="", model="", decides=False)
+    changes = {"question_type": "non-question", "verdicts": (measured,)}
+    assert relabel_turn(turn.model_copy(update=changes)).question_type == "keyword"
+    assert relabel_turn(turn.model_copy(update={**changes, "planned": planned})).question_type == "non-question"
