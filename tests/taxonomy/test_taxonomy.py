@@ -115,6 +115,10 @@ def test_no_first_question_begins_as_if_something_was_said_before(kind: str) -> 
     assert not [each for each in read_types()[kind].phrasings if {"that", "this", "also"} & {*each.lower().split()}]
 
 
+def test_what_the_documents_leave_out_is_asked_for_in_as_many_ways_as_what_they_tell() -> None:
+    assert len(read_types()["unanswerable"].beginnings()) >= len(read_types()["direct"].beginnings())
+
+
 def test_in_plain_words_a_target_tells_its_type_and_what_else_it_is() -> None:
     kinds, unanswerable = read_types(), read_facets("answerability")["unanswerable"]
     kind, keyword = kinds["factoid"], kinds["keyword"]
