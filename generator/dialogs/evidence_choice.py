@@ -84,10 +84,14 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
                 joined += [more for more in each_more if not found.covered or _completes(found, measure(more))]
             best = cited or documents.evidence(shown[:1])
             cited = max(cited or chosen, chosen, *joined, best, key=rate)
-    asked = list_said(turn.meant, (), documents.passages)  # an answer rests on what tells again what was said before
+
+    asked = list_said(turn.meant, (), documents.passages)
 
     def measure_whole(evidence: Sequence[Evidence]) -> Support:
-        return measure_support(turn.answer, asked, list_told(evidence, documents.passages))
+        """Miss also what was said before: an answer rests on what tells that again."""
+        found = measure(evidence)
+        again = measure_support(turn.answer, asked, list_told(evidence, documents.passages))
+        return found._replace(missing=(*found.missing, *again.missing))
 
     evidence = drop_needless(cited, turn.answer, turn.meant, turn.reasoning.splitlines(), measure_whole)
     return turn.model_copy(update={"evidence": evidence})

@@ -172,6 +172,16 @@ def test_what_tells_again_what_was_said_before_is_evidence() -> None:
     assert [each.text for each in turn.evidence] == texts
 
 
+def test_what_tells_what_the_question_says_is_evidence_of_an_answer_that_confirms_it() -> None:
+    texts = ["In 1986 The Next Move was released.", "It went platinum, becoming the best selling record of the year."]
+    before = said(("Which album sold better?", "The Next Move: it became the best-selling record of 1986."))
+    model = Scripted(answer=["Yes, it became the best-selling record of 1986."], evidence=[{"evidence": [1, 2]}])
+    records, asked = piece("records", " ".join([*texts, "Mice walk."])), Asked("Do you mean the best-selling record?")
+    step = Answer(reasoning=False)
+    turn: Turn = model.run(lambda: step.acall([records], before, asked, KINDS["clarification"]))
+    assert [each.text for each in turn.evidence] == texts
+
+
 def test_what_is_chosen_is_evidence_where_nothing_is_cited_though_its_words_are_others() -> None:
     texts = ["You can also start a new form.", "You need a place for it.", "The form is of no use elsewhere."]
     model = Scripted(answer=["Yes, you start a new form in place of it."], evidence=[{"evidence": [1]}])
