@@ -13,7 +13,7 @@ from generator.schema import Answerability, Planned, Record
 Stage = Literal["first", "later", "any"]
 Part = Literal["question", "answer", "neither"]
 # How many letters count as a word, as in `generator.common.scripts.count_words`.
-_LETTERS = {"Han": 2, "Kana": 2, "Thai": 4}
+_LETTERS = {"Kana": 2.5, "Han": 2, "Thai": 4}
 # The multi-turn type of a turn that answers what the agent asked back.
 RESOLUTION = "clarification-of-reading"
 # What a question is checked for by its type, and the reply to one that can't be answered
@@ -227,7 +227,7 @@ class QuestionType(Record):
         """Return how long a question may be, so many times: “12 words”, and “24 letters” where no spaces part words."""
         letters = [_LETTERS[script] for script in dialog_language().scripts if script in _LETTERS]
         most = times * self.words
-        return f"{letters[0] * most} letters" if letters else f"{most} words"
+        return f"{int(letters[0] * most)} letters" if letters else f"{most} words"
 
     def _list_phrasings(self) -> list[str]:
         """Return how questions begin, or, where one begins with its gap (“…はいくらですか？”), the whole phrasings."""

@@ -50,10 +50,10 @@ def test_words_keep_their_vowel_signs_and_letters_without_spaces_stand_alone() -
     assert count_words("How old is it?") == 4 and count_words("図書館は") == 2
     assert count_words("ตั๋วเด็กของเรือท่าเขียวราคาเท่าไร") == 9  # seven for a reader
     assert count_words("Combien coûte la formule « Fidèle » ?") == 5
-    assert count_words("みどり台病院の胃内視鏡検査の費用はいくらですか？") == 12  # marks are no words
+    assert count_words("みどり台病院の胃内視鏡検査の費用はいくらですか？") == 10  # marks are no words
     assert count_words("大根は、何分下ゆでしますか？") == count_words("大根は何分下ゆでしますか")
-    assert count_words("4時間あければ1日4回飲めるということですか？") == 11  # of 22 letters and digits
-    assert count_words("SK-310：价格多少？") == 3 and count_words("時々、様々な人々") == 4
+    assert count_words("4時間あければ1日4回飲めるということですか？") == 9  # of 22 letters and digits
+    assert count_words("SK-310：价格多少？") == 3 and count_words("時々、様々な人々") == 3
 
 
 @pytest.mark.parametrize(
