@@ -9,10 +9,11 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Options
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.users import Asker, make_slips
+from generator.dialogs.users import Asker, localise, make_slips
 from taxonomy import PLAIN, QuestionType, Target, User, read_users
 from taxonomy.users import Typing
-from tests.support.scripted import Entry, Scripted, Shelf, kinds, piece, plan, spoken, task
+from tests.support.languages import speaking
+from tests.support.scripted import KINDS, Entry, Scripted, Shelf, kinds, piece, plan, spoken, task
 
 HARBOUR, MUSEUM = piece("harbour"), piece("museum")
 USERS = read_users()
@@ -113,6 +114,13 @@ def test_who_types_bare_words_is_not_told_so_where_these_say_nothing(name: str) 
     searcher, (direct, later) = USERS["searcher"], kinds("direct", name)
     assert searcher.adapt(later) is later
     assert searcher.prompt(direct).startswith(told := searcher.prompt(later)) and "bare words" not in told
+
+
+@pytest.mark.parametrize(("code", "why"), [("de", "Warum"), ("ja", "なぜ"), ("zh", "为什么")])
+def test_direct_questions_ask_for_reasons_too_as_they_do_in_english(code: str, why: str) -> None:
+    with speaking(code):
+        assert why in localise(KINDS["direct"]).brief() and why not in localise(KINDS["factoid"]).brief()
+
 
 
 def test_the_beginnings_of_a_type_come_in_another_order_in_each_turn() -> None:
