@@ -111,6 +111,7 @@ PatternName = Literal[
     "harm",
 ]
 SPLIT = BeforeValidator(lambda value: value.split() if isinstance(value, str) else value)
+_ARABIC_ARTICLE, _ARABIC_PARTICLE = re.compile(r"^[وف]?[بك]?ال(?=\w{3})"), re.compile(r"^[بوف](?=\w{2})")
 JOINED = BeforeValidator(lambda value: "|".join(value) if isinstance(value, list) else value)
 
 
@@ -278,7 +279,11 @@ class Language(Record):
 
     def stem(self, tokens: list[str]) -> list[str]:
         """Return the stem of each word, which is in lower case; the words themselves if there is no stemmer."""
+        if self.code == "ar":  # whose stemmer keeps the article behind “and”
+            tokens = [_ARABIC_ARTICLE.sub("", token) for token in tokens]
         stems: list[str] = tokens if self._stemmer is None else self._stemmer.stemWords(tokens)
+        if self.code == "ar":  # and takes the first letter of some nouns (“فندق”, hotel) for “and”, “then” or “by”
+            stems = [_ARABIC_PARTICLE.sub("", stem) for stem in stems]
         # The small letter of Turkish “I” is “ı”, which case-folding doesn't know.
         return [stem.replace("ı", "i") for stem in stems] if self.code == "tr" else stems
 

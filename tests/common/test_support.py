@@ -5,6 +5,7 @@ from generator.common.support import (
     find_unsupported,
     read_terms,
     shares_nothing,
+    stem_words,
 )
 from tests.support.languages import speaking
 
@@ -310,6 +311,13 @@ def test_verbs_of_other_languages_are_the_same_in_each_person(code: str, said: s
     with speaking(code):
         assert find_unsupported(said, [told]) == ((), (), ())
         assert find_unsupported(said, ["zzz"]).words
+
+
+def test_the_arabic_article_leaves_the_stem_as_it_is() -> None:
+    with speaking("ar"):
+        assert len({*stem_words("فندق الفندق والفندق بالفندق للفندق".split())}) == 1  # hotel
+        assert find_unsupported("وثيقتك، بديلة، يدفعها", ["الوثيقة البديلة، دفع"]) == ((), (), ())
+        assert find_unsupported("الفندق", ["الفصل"]).words == ("الفندق",)
 
 
 @pytest.mark.parametrize(
