@@ -81,13 +81,18 @@ def write_plainly(text: str) -> str:
 
 
 def _write_time(found: re.Match[str]) -> str:
-    part, said = next((name, hour) for name, hour in found.groupdict().items() if hour)
-    numeral = next(find_numerals([said.casefold()]), None)
-    hour = numeral.digits if numeral and not numeral.ordinal else said
-    if not hour.isdigit() or int(hour) > 24:
+    groups, language = found.groupdict(), dialog_language()
+    evening = bool(groups.pop("late", None))
+    part, said = next((name, hour) for name, hour in groups.items() if hour)
+    numeral = next(find_numerals(said.casefold().split()), None)
+    # Lists have the ordinals that tell an hour (“půl deváté”), text2num has any.
+    told = numeral.digits if numeral and (language.numbers or not numeral.ordinal) else said
+    hour, _, minutes = told.partition(":")
+    if not hour.isdigit() or int(hour) > 24 or (minutes and part != "sharp"):
         return found.group()
-    before = part == "to" or (part == "half" and dialog_language().code in ("de", "nl"))  # “halb neun” is 8:30
-    return f"{int(hour) - before or 12}:{_MINUTES[part]}"
+    before = part == "to" or (part == "half" and language.code in ("cs", "de", "nl", "ru"))  # “halb neun” is 8:30
+    late = 12 * (evening and int(hour) < 12)
+    return f"{int(hour) - before + late or 12}:{minutes or _MINUTES[part]}"
 
 
 def _write_fraction(found: re.Match[str]) -> str:

@@ -7,10 +7,11 @@ from itertools import combinations_with_replacement
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.numbers import other_times, write_plainly
+from generator.common.scripts import MARKS
 from generator.common.support import parse_text, term_keys
 
 # What may be the unit of the number before it.
-_BEHIND = re.compile(r"[ -]?([^\W\d_]+[23]?|[^\w\s.,;:!?()])")
+_BEHIND = re.compile(rf"[ -]?((?:[^\W\d_]|[{MARKS}])+[23]?|[^\w\s.,;:!?()])")
 _SIGNED = re.compile(r"[^\W\d_]{1,3}[$£] ?$")  # “US$ 50”
 _MINUS = re.compile(r"(?:(?<![\w.,)-])(?<!\d )[-−–]|\b(?:minus|moins|menos) )$")
 _DECIMAL = re.compile(r"\d+(?:\.\d+)?")

@@ -18,6 +18,10 @@ from tests.support.languages import speaking
         ("de", "Das dauert zwei Wochen.", "14 Tage", True),
         ("fr", "deux ans", "24 mois", True),
         ("es", "dos horas", "120 minutos", True),
+        ("hi", "एक सप्ताह, आधे घंटे में", "सात दिनों, तीस मिनट", True),
+        ("ar", "لمدة أسبوع، ثلاثين دقيقة", "سبعة أيام، نصف ساعة", True),
+        ("cs", "za týden, čtvrt hodiny", "7 dní, patnáct minut", True),
+        ("ru", "за полчаса", "30 минут", True),
     ],
 )
 def test_a_measure_may_be_given_in_another_unit(code: str, said: str, source: str, same: bool) -> None:
