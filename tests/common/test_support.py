@@ -158,7 +158,7 @@ def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) 
         ("ar", "25 درهما", "خمسة، عشرون درهما", ("25",)),  # two numbers
         ("cs", "v 19:30, ve 14 hodin, v 8.30", "v půl osmé večer, ve dvě odpoledne, v půl deváté", ()),
         ("cs", "v 9:30, za 15 dní", "v půl deváté, za tři dny", ("9:30", "15")),
-        ("cs", "2,5 hodiny", "dvě a půl hodiny", ()),
+        ("cs", "2,5 hodiny, v 17. století", "dvě a půl hodiny, v sedmnáctém století", ()),
         ("ru", "2,5 недели", "две с половиной недели", ()),
         ("ar", "4.5 ساعات، مئتي ريال", "أربع ساعات ونصف، 200 ريال", ()),
         ("ru", "в 21:30, в 15:00, три дня", "в половине десятого вечера, в три часа дня, 3 дня", ()),

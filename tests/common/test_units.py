@@ -20,6 +20,7 @@ from tests.support.languages import speaking
         ("es", "dos horas", "120 minutos", True),
         ("hi", "एक सप्ताह, आधे घंटे में", "सात दिनों, तीस मिनट", True),
         ("ar", "لمدة أسبوع، ثلاثين دقيقة", "سبعة أيام، نصف ساعة", True),
+        ("ar", "مدته سبعة أيام", "يستمر أسبوعًا", True),
         ("cs", "za týden, čtvrt hodiny", "7 dní, patnáct minut", True),
         ("ru", "за полчаса", "30 минут", True),
     ],
