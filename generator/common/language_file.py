@@ -128,7 +128,7 @@ class Language(Record):
     elasticsearch: str = Field(default="standard", description="name of its analyzer in Elasticsearch")
     capitals: bool = Field(default=True, description="whether a capital inside a sentence shows a name")
     unknown: str = Field(default="", description="how an answer begins that says that it isn't known")
-    numbers: dict[str, Annotated[str, Field(pattern=r"^\d+\.?$")]] = Field(
+    numbers: dict[str, Annotated[str, Field(pattern=r"^\d+(?:\.\d+)?\.?$")]] = Field(
         default={},
         description="numbers in words (an ordinal with a full stop: 2.) with their digits, if text2num has none",
     )

@@ -114,19 +114,25 @@ def _read_listed(tokens: Sequence[str], language: Language) -> list[Numeral]:
             continue
         numeral = Numeral(place, place + 1, digits.rstrip("."), digits.endswith("."))
         last = found[-1] if found and found[-1].end == place else None
-        if last and (joined := _join(int(last.digits), int(numeral.digits), token, language)):
+        if last and (joined := _join(Decimal(last.digits), Decimal(numeral.digits), token, language)):
             found.pop()
-            numeral = numeral._replace(first=last.first, digits=str(joined), ordinal=last.ordinal or numeral.ordinal)
+            digits = f"{joined.normalize():f}"
+            numeral = numeral._replace(first=last.first, digits=digits, ordinal=last.ordinal or numeral.ordinal)
         found.append(numeral)
     return found
 
 
-def _join(before: int, value: int, token: str, language: Language) -> int | None:
-    """Return the number that two adjacent ones are together, or None: 5 x 100, 100 + 26, 20 + 6; Arabic 5 + 20."""
+def _join(before: Decimal, value: Decimal, token: str, language: Language) -> Decimal | None:
+    """Return the number that two adjacent ones are together, or None.
+
+    5 x 100, 1.5 x 1000, 100 + 26, 20 + 6; Arabic 5 + 20, Hindi 0.5 + 4 (“साढ़े चार”).
+    """
+    digits = f"{value:f}"
     least = 100 if language.spaced else 10  # 二十 is 2 x 10
-    if str(value).rstrip("0") == "1" and value >= least and before % value:
+    if digits.rstrip("0") == "1" and value >= least and before % value:
         return before - before % value + before % value * value
-    if value and before % 10 ** len(str(value)) == 0 and (before % 100 != 10 or not language.spaced):
+    if value and before % 10 ** len(digits) == 0 and (before % 100 != 10 or not language.spaced):
         return before + value
     ten = value == 10 or (value in range(20, 100, 10) and token.startswith("و"))
-    return before + value if language.code == "ar" and ten and 0 < before % 100 < 10 else None
+    half = language.code == "hi" and before == Decimal("0.5")
+    return before + value if half or (language.code == "ar" and ten and 0 < before % 100 < 10) else None
