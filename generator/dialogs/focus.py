@@ -6,6 +6,7 @@ unique ones, people's 16.9. Of people's later turns, 6% rest on the text of earl
 
 from collections.abc import Iterable, Sequence
 
+from generator.common.language import languages
 from generator.common.passages import is_heading, prose, told_in
 from generator.common.support import read_terms
 from generator.dialogs.evidence_choice import list_whole
@@ -14,6 +15,8 @@ from generator.schema import Passage, Retriever, Split, Turn
 FOCUS_CHARS = 300
 # How much lower than the best score that of a hit may be, as a share of it.
 _FAR = 2 / 3
+# Of the content words of the last question and answer, a third are in a passage about the same, three at most.
+_COMMON = 3
 _TELLING = 3  # content words that a sentence has which tells something
 
 
@@ -24,7 +27,8 @@ async def choose_focus(
 
     Alternately, it is a passage that was retrieved for the last question, and one near the last answer that wasn't
     retrieved: preferably of a document that the dialog doesn't have. What a search of a few documents brings last, with
-    less than a third of the score of its first, is about something else.
+    less than a third of the score of its first or hardly a word of the last question and answer, is about something
+    else.
 
     Args:
         k: the number of passages searched for a near one.
@@ -34,13 +38,19 @@ async def choose_focus(
     used = {evidence.passage_id for turn in history for evidence in turn.evidence}
     hits = next((turn.hits for turn in reversed(history) if turn.hits), ())
     near_hits = {hit.passage_id for hit in hits if _is_near(hit.score, hits[0].score)}
-    unused = [p for p in passages if p.id not in used and (p.id in near_hits or not hits)]
+    last = history[-1]
+    said = _list_content(f"{last.meant} {last.answer}")
+
+    def is_about_it(passage: Passage) -> bool:
+        least = 0 if languages().differ else min(_COMMON, -(-len(said) // _COMMON))
+        return len(said & _list_content(passage.titled)) >= least
+
+    unused = [p for p in passages if p.id not in used and (p.id in near_hits or not hits) and is_about_it(p)]
     if place % 2 == 0 or not unused:
         known, documents = {p.text_key for p in passages}, {p.document_id for p in passages}
-        last = history[-1]
         results = await retriever.search(f"{last.retrieval_query or last.query} {last.answer}", k, split)
         new = (scored for scored in results if scored.passage.text_key not in known)
-        near = [scored.passage for scored in new if _is_near(scored.score, results[0].score)]
+        near = [s.passage for s in new if _is_near(s.score, results[0].score) and is_about_it(s.passage)]
         near.sort(key=lambda p: p.document_id in documents)  # stable: best first among either
         if near:
             return _beginning(near[0])
@@ -86,6 +96,10 @@ def count_new_passages(passages: Iterable[Passage], history: Sequence[Turn], tur
 
     used = find(history)
     return sum(not any(_share_text(each, other) for other in used) for each in find([turn]))
+
+
+def _list_content(text: str) -> set[str]:
+    return {term.key for term in read_terms(text) if term.kind != "number"}
 
 
 def _is_near(score: float, best: float) -> bool:
