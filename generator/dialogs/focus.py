@@ -39,16 +39,17 @@ async def choose_focus(
     hits = next((turn.hits for turn in reversed(history) if turn.hits), ())
     near_hits = {hit.passage_id for hit in hits if _is_near(hit.score, hits[0].score)}
     last = history[-1]
-    said = _list_content(f"{last.meant} {last.answer}")
+    said = f"{last.retrieval_query or last.query} {last.answer}"
+    content = _list_content(said)
 
     def is_about_it(passage: Passage) -> bool:
-        least = 0 if languages().differ else min(_COMMON, -(-len(said) // _COMMON))
-        return len(said & _list_content(passage.titled)) >= least
+        least = 0 if languages().differ else min(_COMMON, -(-len(content) // _COMMON))
+        return len(content & _list_content(passage.titled)) >= least
 
     unused = [p for p in passages if p.id not in used and (p.id in near_hits or not hits) and is_about_it(p)]
     if place % 2 == 0 or not unused:
         known, documents = {p.text_key for p in passages}, {p.document_id for p in passages}
-        results = await retriever.search(f"{last.retrieval_query or last.query} {last.answer}", k, split)
+        results = await retriever.search(said, k, split)
         new = (scored for scored in results if scored.passage.text_key not in known)
         near = [s.passage for s in new if _is_near(s.score, results[0].score) and is_about_it(s.passage)]
         near.sort(key=lambda p: p.document_id in documents)  # stable: best first among either
