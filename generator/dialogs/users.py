@@ -19,7 +19,8 @@ _NEIGHBOURS = {
 }
 # Words of four letters or more in pieces without a digit, so that no number, unit or code is touched.
 _WORD = re.compile(r"(?<!\S)[^\W\d_]{4,}(?=[?!.,;:]*(?:\s|$))")
-_LAST_MARK = re.compile(rf"\s*{QUESTION_MARK}*\s*\Z")
+# A question mark, or the full stop of “Tell me about …”, but that of “5 p.m.” isn't the sentence's.
+_LAST_MARK = re.compile(rf"\s*(?:{QUESTION_MARK}+|(?<=\w\w\w)\.)?\s*\Z")
 
 
 @dataclass(frozen=True)

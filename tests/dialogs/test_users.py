@@ -52,7 +52,12 @@ def test_a_text_without_content_words_has_no_slips() -> None:
     assert make_slips("Is it at 9?", random.Random(1)) == "Is it at 9?"
 
 
-def test_small_letters_leave_out_the_last_question_mark() -> None:
+def test_small_letters_leave_out_the_last_mark() -> None:
+    assert (
+        asker("lower-case").type_out("Tell me about the ferries. I am late.", 2)
+        == "tell me about the ferries. i am late"
+    )
+    assert asker("lower-case").type_out("Is it open at 5 p.m.", 2) == "is it open at 5 p.m."
     assert asker("lower-case").type_out("Is BM25 used? Why?", 2) == "is bm25 used? why"
     assert asker("lower-case").type_out("Πόσο κοστίζει η κάρτα;", 2) == "πόσο κοστίζει η κάρτα"
     assert asker("lower-case").type_out("¿Qué es? Y el museo, ¿cuándo abre?", 2) == "qué es? y el museo, cuándo abre"
