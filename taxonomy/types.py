@@ -216,11 +216,15 @@ class QuestionType(Record):
     def _facets(self) -> list[Facet]:
         """Return what is planned in other dimensions and leads the model somewhere.
 
-        A statement asks for nothing, so that only “I meant …” leads it.
+        A statement asks for nothing, so that only “I meant …” leads it; what asks for what the answer means asks for
+        nothing else.
         """
         aim, link = self.dimensions.aim, self.dimensions.multi_turn
         if "asks-nothing" in self.checks:
-            aim, link = None, link if self.part_taken_up == "question" else None
+            link = link if self.part_taken_up == "question" else None
+            aim = None
+        elif link and link.takes_up == "answer":
+            aim = None
         return [facet for facet in (aim, link) if facet and facet.steps]
 
     def tell_length(self, times: int = 1) -> str:

@@ -140,6 +140,14 @@ def test_nobody_is_told_to_ask_for_more_with_a_statement() -> None:
     assert links["clarification-of-intent"].prompt() in meant.prompt() and "one half" not in meant.prompt()
 
 
+def test_nobody_is_told_to_ask_for_two_things_and_for_what_one_means_alone() -> None:
+    factoid, links = read_types()["factoid"], read_facets("multi_turn")
+    partial = read_facets("answerability")["partial"]
+    told = Target(**dict(factoid), multi_turn=links["clarification-of-answer"], aim=partial).prompt()
+    assert links["clarification-of-answer"].prompt() in told and partial.definition not in told
+    assert partial.prompt() in Target(**dict(factoid), multi_turn=links["follow-up"], aim=partial).prompt()
+
+
 @pytest.mark.parametrize("name", MIXES)
 def test_our_mixes_load(name: str) -> None:
     taxonomy = load(build_choice("taxonomy", name))
