@@ -166,7 +166,8 @@ class AnswerTarget(Target):
         if not support.covered:
             lines += [f"The evidence doesn't tell: {', '.join(support.missing) or 'the answer'}"]
         if not claims:
-            lines += [f"It refuses{f'; people say {example.label}' if example.label else ''}."]
+            lines += ["It refuses."]
+        lines += [f"It counts as {turn.answerability}{f'; people say {example.label}' if example.label else ''}."]
         lines += [f"A comparison with the documents' words says {verdict.label}: {verdict.explanation}"]
         return Outcome(fmean(scores[metric] for metric in metrics), turn.answerability, "\n".join(lines))
 

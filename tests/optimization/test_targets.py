@@ -64,6 +64,8 @@ def test_an_answer_is_scored_by_its_evidence_and_told_what_it_lacks() -> None:
     unknown = good | {"answer": "I don't have information on that.", "answerability": "unanswerable", "evidence": []}
     assert [try_answer(unknown, label).score for label in ("unanswerable", "answerable", "")] == [1, 0, 0]
     assert try_answer(good, "answerable", ("labels",)).score == 1
+    other = try_answer(good, "unanswerable", ("evidence", "labels"))
+    assert other.score == 0.5 and "answerable; people say unanswerable." in other.feedback
     refused = try_answer(good | {"consistent": False, "consistency": "No."})
     assert refused.score == 0 and "The reply was refused: " in refused.feedback
 
