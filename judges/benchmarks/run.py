@@ -167,7 +167,10 @@ class EvaluationRun(Session[Result]):
             try:
                 await metric.judge((), (), self.items[0].turns[0])
             except ConfigError as error:
-                raise ConfigError(str(error).replace("judge.", f"benchmark.metrics.{metric.name}.")) from error
+                setting = f"benchmark.metrics.{metric.name}"
+                raise ConfigError(
+                    f"{str(error).replace('judge.', f'{setting}.')}; or leave this metric out: {setting}=null"
+                ) from error
         lm, seed = self.settings.lm.model, self.settings.seed
         return partial(self._evaluate, Evaluator(self.benchmark, lm, tested, members, seed))
 

@@ -12,6 +12,7 @@ from generator.schema import Dialog, Verdict
 from judges.__main__ import COMMAND as JUDGE
 from judges.benchmarks.human_dialogs import mean_of_questions
 from judges.benchmarks.scores import Rated
+from judges.evaluate import COMMAND as EVALUATE
 from judges.metrics import words
 from tests.corpora.test_orquac import BIRTH, question
 from tests.judges.benchmarks.evaluating import PAIRS, PASSAGE, Answering
@@ -43,6 +44,13 @@ def test_a_model_answers_after_peoples_answers_and_is_compared_with_them(
     assert scores["token_f1"]["score"] == pytest.approx(1 / 3, abs=0.05)
     assert set(scores) == {"token_f1", "rouge_l", "token_recall"}
     assert site.run(openai_server).code == 0 and len(openai_server.bodies) == 3
+
+
+def test_a_metric_that_cannot_be_loaded_can_be_left_out(site: Answering, openai_server: OpenAIServer) -> None:
+    asked = [each for each in site.arguments(openai_server) if "bert_recall" not in each]
+    done = command(*asked, "benchmark.metrics.bert_recall.encoder=some/encoder", program=EVALUATE)
+    assert done.code == 2 and not openai_server.bodies
+    assert done.error.endswith("benchmark.metrics.bert_recall=null")
 
 
 def test_a_refusal_is_right_or_wrong_in_whatever_words(site: Answering, openai_server: OpenAIServer) -> None:
