@@ -15,7 +15,6 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from generator.common.refusals import drop_refusals
-from generator.common.scripts import has_words
 from generator.config.choices import compose_choice
 from generator.config.conf_files import choices
 from generator.dialogs.judging import JudgeSettings
@@ -122,14 +121,17 @@ class HumanDialogs(Benchmark):
     def compared(self, turn: Turn) -> Turn:
         """Return an answered turn whose refusal, in whatever words, equals the publisher's mark, and nothing else does.
 
-        So a refusal is right or wrong. QuAC's own script asks for a majority of marks; here one is enough.
+        So a refusal is right or wrong. It is right with the nearest that is known behind it, too, as generated dialogs
+        have it. QuAC's own script asks for a majority of marks; here one is enough.
         """
         spoken = {tuple(words(text)) for text in turn.other_answers if text != self.no_answer}
-        if not self.no_answer or tuple(words(turn.answer)) in spoken:  # people, too, write of what was “unknown”
+        said = words(turn.answer)
+        if not self.no_answer or tuple(said) in spoken:  # people, too, write of what was “unknown”
             return turn
-        mark = words(turn.answer) in (*_MARKS, words(self.no_answer))
-        if mark or (has_words(turn.answer) and not has_words(drop_refusals(turn.answer))):
-            marked = self.no_answer in turn.other_answers
+        marked = self.no_answer in turn.other_answers
+        rest = words(drop_refusals(turn.answer))
+        begins = said[: len(rest)] != rest
+        if said in (*_MARKS, words(self.no_answer)) or (said and not rest) or (marked and begins):
             return turn.model_copy(
                 update={"answer": self.no_answer, "other_answers": (self.no_answer,)} if marked else {"answer": ""}
             )
