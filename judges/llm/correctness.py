@@ -16,7 +16,7 @@ from judges.base import UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
 _Finding = Literal["correct", "misses the question", "unsupported", "contradicted"]
 
 
-class Statement(Record):
+class Statement(Record, extra="ignore"):
     """One part of a response, which may be all of it."""
 
     text: Annotated[str, cut_to(700)] = Field(max_length=700)

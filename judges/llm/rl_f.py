@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 import dspy
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from generator.prompts.calls import call
 from generator.prompts.sections import Conversation, Documents
@@ -23,10 +23,16 @@ _MOST_CLAIMS = 16
 Claim = Annotated[str, Field(max_length=300)]
 
 
-class Finding(Record):
+def _as_text(numbers: Any) -> Any:
+    """Return sentence numbers, such as `[3, 4]`, as the text that was asked for."""
+    each = numbers if isinstance(numbers, list) else [numbers]
+    return ", ".join(map(str, each)) if all(isinstance(one, int | str) for one in each) else numbers
+
+
+class Finding(Record, extra="ignore"):
     """The documents' support of one claim, and the reason."""
 
-    reason: Annotated[str, cut_to(200)] = Field(max_length=200)
+    reason: Annotated[str, cut_to(200), BeforeValidator(_as_text)] = Field(max_length=200)
     supported: bool
 
 

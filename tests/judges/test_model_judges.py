@@ -165,6 +165,17 @@ def test_a_long_reason_is_cut_and_loses_no_verdict() -> None:
     assert (judge(CorrectnessJudge, model).label, len(model.calls)) == ("correct", 1)
 
 
+def test_more_than_was_asked_for_loses_no_verdict() -> None:
+    """A model that no schema holds numbers its findings, gives reasons for statements, and numbers for a text."""
+    found = [{"claim": 1, "reason": [3, 4], "supported": True}, {"claim": 2, "reason": 3, "supported": False}]
+    model = Scripted(judge=[claims("The bus is red.", "It is slow."), {"findings": found}])
+    verdict = judge(FaithfulnessJudge, model)
+    assert (verdict.score, len(model.calls)) == (0.5, 2) and "“It is slow.” (3)" in verdict.explanation
+    more = {"text": "The bus is red.", "finding": "correct", "reason": "[3]"}
+    model = Scripted(judge=[{"statements": [more], "explanation": "Sentence 3 says red.", "label": "correct"}])
+    assert (judge(CorrectnessJudge, model).label, len(model.calls)) == ("correct", 1)
+
+
 # --- prompts
 
 
