@@ -1,31 +1,21 @@
 """Find where a text has the opposite of a word of its sources: “the pool is closed in July” for “is open”."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
-from generator.common.language_file import WordList
-from generator.common.passages import sentences
-from generator.common.scripts import has_question_mark
-from generator.common.support import ends_sentence, read_terms, read_tokens, stem_words, term_keys
-
-_REPLIES: tuple[tuple[WordList, WordList], ...] = (("affirms", "denies"), ("denies", "affirms"))
-# The share of the content words of two questions from which they ask the same.
-_SAME_QUESTION = 0.75
+from generator.common.support import ends_sentence, read_tokens, stem_words, term_keys
 
 
 class _Sentence(NamedTuple):
     """A sentence, its words' stems in their order, how they are spelt, and which of them tell something.
 
     Attributes:
-        denied: which of them a “not” denies: those up to the next that tells something.
         things: the stems that tell something and are neither numbers nor their units.
     """
 
     stems: tuple[str, ...]
     spelt: tuple[str, ...]
-    denied: tuple[bool, ...]
     content: frozenset[str]
     things: frozenset[str]
     text: str
@@ -65,7 +55,7 @@ def _find(said: _Sentence, told: list[_Sentence], opposites: Mapping[str, frozen
         same = {stem}.union(*(opposites[other] for other in others)).difference({*said.stems} - {stem})
         if any(not same.isdisjoint(each.stems) or each.denies != said.denies for each in alike):
             continue
-        if any(_contradicts(each, said, place, others) and not _is_turned(said, place, each, others) for each in alike):
+        if any(not others.isdisjoint(each.stems) and not _is_turned(said, each) for each in alike):
             yield said.spelt[place]
 
 
@@ -74,40 +64,11 @@ def _is_alike(about: frozenset[str], things: frozenset[str], told: _Sentence) ->
     return shared > 1 and 2 * shared >= len(about) and not things.isdisjoint(about)
 
 
-def _contradicts(told: _Sentence, said: _Sentence, place: int, others: frozenset[str]) -> bool:
-    """Return True if a sentence has an opposite of a word, both denied or neither: “not easy” is “difficult”."""
-    return any(
-        stem in others and denied == said.denied[place] for stem, denied in zip(told.stems, told.denied, strict=True)
-    )
-
-
-def _is_turned(said: _Sentence, place: int, told: _Sentence, others: frozenset[str]) -> bool:
-    """Return True if a sentence has the same things in another order: around the word, or where it compares them."""
+def _is_turned(said: _Sentence, told: _Sentence) -> bool:
+    """Return True if a sentence compares the same things in another order."""
     shared = said.content & told.content
     mine, theirs = ([stem for stem in each.stems if stem in shared] for each in (said, told))
-    at = next(place for place, stem in enumerate(told.stems) if stem in others)
-    before, behind = shared.intersection(said.stems[:place]), shared.intersection(said.stems[place:])
-    ahead, after = shared.intersection(told.stems[:at]), shared.intersection(told.stems[at:])
-    exchanged = behind and after and behind <= ahead and after <= before
-    return bool(exchanged) or (mine != theirs and dialog_language().matches("comparison", said.text))
-
-
-def contradicts_reply(answer: str, question: str, sources: Sequence[str]) -> bool:
-    """Return True if an answer begins with “No” where a source has “Yes” behind much the same question, or with “Yes”
-    for “No”.
-    """
-    language, asked = dialog_language(), {term.key for term in read_terms(question)}
-    for mine, theirs in _REPLIES:
-        if not asked or not language.begins_with(mine, answer):
-            continue
-        for source in sources:
-            parts = [source[start:end] for start, end in sentences(source)]
-            for before, reply in pairwise(parts):
-                keys = {term.key for term in read_terms(before)} if has_question_mark(before) else set[str]()
-                alike = len(asked & keys) >= _SAME_QUESTION * max(len(asked), len(keys))
-                if alike and language.begins_with(theirs, reply):
-                    return True
-    return False
+    return mine != theirs and dialog_language().matches("comparison", said.text)
 
 
 @cached_by_language(64)
@@ -123,30 +84,23 @@ def _opposites() -> Mapping[str, frozenset[str]]:
 @cached_by_language(4096)
 def _read(text: str) -> tuple[_Sentence, ...]:
     language, (text, tokens) = dialog_language(), read_tokens(text)
-    limit, negation = language.pattern("limit", text), language.pattern("negation", text)
+    limit = language.pattern("limit", text)
     limits = {at for each in (limit.finditer(text) if limit else ()) for at in range(*each.span())}
-    denials = [each.span() for each in negation.finditer(text)] if negation else []
-    found, words = list[_Sentence](), list[tuple[str, int, bool, bool]]()
-    denied, measured = False, False  # by a “not” before it; whether a number stands right before
+    found, words = list[_Sentence](), list[tuple[str, int, bool]]()
+    measured = False  # whether a number stands right before
     for spelt, key, start, is_number in [*tokens, (".", "", len(text), False)]:
-        if key:
-            while denials and denials[0][1] <= start:
-                denied = bool(denials.pop(0))
-            if start not in limits:
-                words.append((spelt, start, denied, is_number or measured))
-            denied = denied and spelt.casefold() in language.idle
-        elif words and ends_sentence(spelt, words[-1][0]):
+        if key and start not in limits:
+            words.append((spelt, start, is_number or measured))
+        elif not key and words and ends_sentence(spelt, words[-1][0]):
             stems = stem_words([word.casefold() for word, *_ in words])
             telling = {
                 stem: measures
-                for stem, (word, *_, measures) in zip(stems, words, strict=True)
+                for stem, (word, _, measures) in zip(stems, words, strict=True)
                 if word.casefold() not in language.idle
             }
             things = frozenset(stem for stem, measures in telling.items() if not measures)
-            spelt_words, denials_of = tuple(word for word, *_ in words), tuple(each[2] for each in words)
-            found.append(
-                _Sentence(tuple(stems), spelt_words, denials_of, frozenset(telling), things, text[words[0][1] : start])
-            )
+            spelt_words = tuple(word for word, *_ in words)
+            found.append(_Sentence(tuple(stems), spelt_words, frozenset(telling), things, text[words[0][1] : start]))
             words = []
-        denied, measured = denied and bool(key), is_number
+        measured = is_number
     return tuple(found)

@@ -19,7 +19,7 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.misattribution import find_misattributed
 from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_plainly
 from generator.common.numerals import digits_of, may_be_spelt_out
-from generator.common.opposites import contradicts_reply, find_opposites
+from generator.common.opposites import find_opposites
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
 from generator.common.support import (
@@ -284,8 +284,6 @@ class GroundingJudge(ComputingJudge):
         titles = [p.title for p in passages] if swaps else []  # what a page is about stands for any part of it
         swaps = [swap for swap in swaps if any(find_unsupported(swap.text, titles))]
         flips = [*find_flips(claim, texts), *find_opposites(claim, texts)] if supported else []
-        if supported and said and contradicts_reply(answer, said[-1], texts):
-            flips.append(words(answer)[0])
         # What the passages have of something else.
         elsewhere = find_misattributed(claim, said[-1] if said else "", texts) if score >= weights.incorrect else []
         if elsewhere or any(swap.number and swap.known for swap in swaps):

@@ -1,18 +1,17 @@
-"""What a text has the opposite of, and which “No” answers a “Yes”."""
+"""What a text has the opposite of."""
 
 import pytest
 
 from generator.common.language import Languages, load_language, use_languages
-from generator.common.opposites import contradicts_reply, find_opposites
+from generator.common.opposites import find_opposites
 
 TOLD = (
     "The pool is open in July. The water is warmer in the small basin than in the large one. The yard lies south of "
     "the town. If your income falls, your benefit increases. Interest stops during deferment. Dogs are kept on a "
     "leash. Boats for three guests or more have a cabin. The desk is open from 9 am to 6 pm, on Sunday until 4 pm. "
-    "Maps aren't sold at the gate, and it is difficult to find the gate without one. Children are not to be "
+    "Children are not to be "
     "included in the count of guests."
 )
-FAQ = "May I bring my dog to the museum? Yes. Dogs on a leash may enter. Is there a cloakroom? No. Lockers are outside."
 
 
 @pytest.mark.parametrize(
@@ -26,13 +25,11 @@ FAQ = "May I bring my dog to the museum? Yes. Dogs on a leash may enter. Is ther
         ("The water is colder in the small basin than in the large one.", ["colder"]),
         ("The water is colder in the large basin than in the small one.", []),
         ("The yard lies north of the town.", ["north"]),
-        ("The town lies north of the yard.", []),
         ("If your income falls, your benefit decreases.", ["decreases"]),
         ("If your income rises, your benefit increases.", ["rises"]),
         ("Interest continues during deferment.", ["continues"]),
         ("Boats for at least three guests have a cabin.", []),  # a limit, which `denials` compares
         ("On Saturday, when it closes at 6 pm in place of 4 pm.", []),  # numbers alone don't tell what is meant
-        ("Maps aren't sold there; it is not easy to find the gate without one.", []),
         ("Nobody counts children: the count of guests excludes them.", []),
         ("Children aren't in the count of guests: it excludes them.", []),
         ("A few of the boats have a cabin for guests.", []),
@@ -67,18 +64,3 @@ def test_opposites_are_those_of_the_language(code: str, told: str, text: str, fo
     language = load_language(code)
     with use_languages(Languages(language, language)):
         assert find_opposites(text, [told]) == found
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "contradicts"),
-    [
-        ("May I bring my dog to the museum?", "No. Dogs on a leash may enter.", True),
-        ("May I bring my dog to the museum?", "Yes, dogs on a leash may enter.", False),
-        ("Must I leave my dog at home?", "No, dogs on a leash may enter.", False),
-        ("Is there a cloakroom?", "Yes, lockers are outside.", True),
-        ("Is there a cloakroom?", "No, but lockers are outside.", False),
-        ("What is outside?", "Yes, lockers are outside.", False),
-    ],
-)
-def test_a_no_is_compared_with_the_reply_to_the_same_question(question: str, answer: str, contradicts: bool) -> None:
-    assert contradicts_reply(answer, question, [FAQ]) is contradicts

@@ -298,17 +298,10 @@ def test_options_that_are_asked_back_about_are_not_made_up() -> None:
     assert label("There are passes for 120 and 900 crowns. Which one do you mean?") == "incorrect"
 
 
-@pytest.mark.parametrize(
-    ("answer", "question"),
-    [
-        ("The pool is closed in July for all visitors.", "When is the pool open?"),
-        ("No. The pool is open in July for all visitors.", "May visitors swim in July?"),
-    ],
-)
-def test_the_opposite_of_what_is_told_is_unjudged(answer: str, question: str) -> None:
-    pool = make_passage("p", "May visitors swim in July? Yes. The pool is open in July for all visitors.")
-    assert verdict(answer, question, passage=pool).label == "unjudged"
-    assert verdict("Yes. The pool is open in July for all visitors.", question, passage=pool).label == "correct"
+def test_the_opposite_of_what_is_told_is_unjudged() -> None:
+    pool = make_passage("p", "The pool is open in July for all visitors.")
+    assert verdict("The pool is closed in July for all visitors.", "When is it open?", passage=pool).label == "unjudged"
+    assert verdict("The pool is open in July for all visitors.", "When is it open?", passage=pool).label == "correct"
 
 
 def test_what_holds_for_some_is_not_said_of_all() -> None:

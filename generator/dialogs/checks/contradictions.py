@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from generator.common.denials import find_flips
 from generator.common.language import dialog_language
 from generator.common.misattribution import find_misattributed
-from generator.common.opposites import contradicts_reply, find_opposites
+from generator.common.opposites import find_opposites
 from generator.common.passages import sentences, told_in
-from generator.common.scripts import words
 from generator.dialogs.checks.later_turns import content_of
 from generator.schema import Passage
 
@@ -21,25 +20,16 @@ def find_contradiction(told: str, question: str, passages: Sequence[Passage]) ->
     Args:
         told: what the answer gives, without what it says isn't known.
     """
-    if contrary := _find_contrary(told, question, passages):
-        return f"says the contrary of what is told: “{contrary}”"
-    if wrong := find_misattributed(told, question, [p.titled for p in passages]):
+    texts = [p.titled for p in passages]
+    if contrary := [*find_flips(told, texts), *find_opposites(told, texts)]:
+        return (
+            f"says the contrary of what is told: “{contrary[0]}”"  # `judge=grounding` leaves it unjudged, and so kept
+        )
+    if wrong := find_misattributed(told, question, texts):
         return f"has the number of something else: “{wrong[0]}”"
     if condition := _find_other_condition(told, question, passages):
         return f"gives under another condition what is told: “{condition}”"
     return None
-
-
-def _find_contrary(told: str, question: str, passages: Sequence[Passage]) -> str | None:
-    """Return the first words of an answer that say the contrary of its passages, such as “not refunded”, or None.
-
-    `judge=grounding` leaves such an answer unjudged, and so kept.
-    """
-    texts = [p.titled for p in passages]
-    found = [*find_flips(told, texts), *find_opposites(told, texts)]
-    if not found and contradicts_reply(told, question, texts):
-        found = words(told)[:1]
-    return found[0] if found else None
 
 
 def _find_other_condition(told: str, question: str, passages: Sequence[Passage]) -> str | None:
