@@ -14,6 +14,7 @@ from generator.common.units import kind_of_unit
 
 _MARKS = frozenset(",;:、，،；：")
 _TIME = "time"
+_WRAPPED = re.compile(r"\n(?=[\da-zß-öø-ÿ])")  # no new sentence
 _YEAR = re.compile(r"1\d{3}|20\d\d")  # without a unit it counts nothing
 # Words of an answer's part that are another sentence's and not those of the number's own, at least.
 _COPIED = 2
@@ -32,23 +33,13 @@ class _Part(NamedTuple):
     """A part of a sentence with a number, or with several of a kind that no comma or “and” with words behind it parts.
 
     Attributes:
-        before, behind: the content words on both sides.
-        sentence, place: which part of which sentence it is.
+        words: its content words.
+        sentence: the number of its sentence.
     """
 
     values: tuple[_Value, ...]
-    before: frozenset[str]
-    behind: frozenset[str]
+    words: frozenset[str]
     sentence: int
-    place: int
-
-    @property
-    def words(self) -> frozenset[str]:
-        return self.before | self.behind
-
-    @property
-    def amounts(self) -> frozenset[tuple[str, str | None]]:
-        return frozenset((value.key, value.kind) for value in self.values)
 
     @property
     def keys(self) -> frozenset[str]:
@@ -58,8 +49,8 @@ class _Part(NamedTuple):
 def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list[str]:
     """Return the numbers of a text that its sources have of something else than it says, or than was asked.
 
-    Wherever they have the number with words of the text or question, they have another of its kind (minutes and hours,
-    pounds) with words that the text has and the number's own place lacks. Sentences with a “not” aren't looked at.
+    Wherever they have the number, they have another of its kind (minutes and hours, pounds) with words that the text or
+    the question has and the number's own place lacks. Sentences with a “not” aren't looked at.
     """
     language = dialog_language()
     if not parse_text(text)[3]:  # most have no number
@@ -67,23 +58,16 @@ def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list
     if language.matches("negation", text):  # “It isn't 110 minutes in turbo mode”
         parted = (text[start:end] for start, end in sentences(text))
         text = " ".join(each for each in parted if not language.matches("negation", each))
-    parts = _read(text)
-    told = [_read(source) for source in sources]
-    every = [part for own in told for part in own]
+    parts, told = _read(text), [_read(source) for source in sources]
     # Who says what isn't meant asks for none of its words.
     asked = frozenset[str]() if language.matches("negation", question) else term_keys(question)
     found = list[str]()
     for said in parts:
         for value in said.values:
             places = [(own, each) for each in told for own in each if value.key in own.keys]
-            near = [(own, each) for own, each in places if not own.words.isdisjoint(said.words | asked)] or places
-            if near and all(
-                any(
-                    _is_of(other, said, own, parts, asked, every)
-                    for other in each
-                    if _is_rival(other, value, said, own)
-                )
-                for own, each in near
+            if places and all(
+                any(_is_of(other, said, own, parts, asked) for other in each if _is_rival(other, value, said, own))
+                for own, each in places
             ):
                 found.append(value.spelt)
     return found
@@ -93,56 +77,28 @@ def _is_rival(other: _Part, value: _Value, said: _Part, own: _Part) -> bool:
     """Return True if a part of a source has a number of the same kind, and none that the text has beside this one."""
     kind = next(each.kind for each in own.values if each.key == value.key)
     alike = kind is not None and value.kind in (kind, None) and any(each.kind == kind for each in other.values)
-    return alike and value.key not in other.keys and said.keys.isdisjoint(other.keys - own.keys)
+    return alike and said.keys.isdisjoint(other.keys - own.keys)
 
 
-def _is_of(
-    other: _Part, said: _Part, own: _Part, parts: Sequence[_Part], asked: frozenset[str], told: Sequence[_Part]
-) -> bool:
+def _is_of(other: _Part, said: _Part, own: _Part, parts: Sequence[_Part], asked: frozenset[str]) -> bool:
     """Return True if a text says of a part of its sources what these say of their own part."""
     mine, theirs = own.words - other.words, other.words - own.words
-    if theirs & said.words and not mine & said.words:  # “The day ticket is 2.90, a single 7.20”
-        rest = (each for each in parts if other.amounts & each.amounts and not _is_elsewhere(each, other, told))
-        if any(mine & each.words and not theirs & each.words for each in rest):
-            return True
     if own.sentence != other.sentence:
-        return len(theirs & said.words) >= _COPIED and said.words <= other.words and not mine & (said.words | asked)
-    first, second = sorted((own, other), key=lambda part: part.place)
-    # “… runs 110 minutes in quiet mode and 70 in turbo mode”: what stands before the first is said of both.
-    if second.before <= first.words and own.behind - other.words and other.behind - own.words:
-        mine, theirs = own.behind - other.words, other.behind - own.words
-    if not mine or not theirs or not theirs <= said.words | asked:
-        return False
-    if theirs & said.words:
-        # Who is asked of both speaks of both.
-        whole = frozenset[str]().union(*(each.words for each in parts))
-        return not mine <= said.words | asked or (theirs <= asked and not mine <= said.words and bool(mine & whole))
-    # The question alone tells what is meant, if the answer has one part and no words of its own.
-    return len(parts) == 1 and not mine <= asked | said.words and said.words <= asked | own.words | other.words
-
-
-def _is_elsewhere(said: _Part, other: _Part, told: Sequence[_Part]) -> bool:
-    """Return True if a part of the sources has a number of `other` with more words of a text's part than that has."""
-    same, shared = other.amounts & said.amounts, len(other.words & said.words)
-    return any(same & each.amounts and len(each.words & said.words) > shared for each in told)
+        return len(theirs & said.words) >= _COPIED and said.words <= other.words
+    # The question alone tells what is meant only if the answer has one part.
+    told = theirs & said.words or (theirs and len(parts) == 1)
+    return bool(told) and theirs <= said.words | asked and not mine <= said.words | asked
 
 
 @cached_by_language(4096)
 def _read(text: str) -> tuple[_Part, ...]:
     """Return the parts of a text's sentences that have numbers."""
-    tokens = (sentence for line in _list_lines(drop_item_numbers(text)) for sentence in _list_sentences(line))
+    tokens = (
+        sentence
+        for line in _WRAPPED.sub(" ", drop_item_numbers(text)).split("\n")
+        for sentence in _list_sentences(line)
+    )
     return tuple(part for number, sentence in enumerate(tokens) for part in _list_parts(sentence, number))
-
-
-def _list_lines(text: str) -> list[str]:
-    """Return the lines of a text; one that starts with a small letter or a digit continues the one before."""
-    lines = list[str]()
-    for line in text.split("\n"):
-        if lines and (line[:1].islower() or line[:1].isdigit()):
-            lines[-1] += f" {line}"
-        else:
-            lines.append(line)
-    return lines
 
 
 def _list_sentences(line: str) -> Iterator[Sequence[_Token]]:
@@ -171,7 +127,7 @@ def _list_parts(sentence: Sequence[_Token], number: int) -> Iterator[_Part]:
         if is_number:
             kind, start, past = _read_unit(sentence, at, kind)
             if aside is not None and (behind or aside or kind != values[-1].kind):
-                yield _Part(tuple(values), frozenset(before), frozenset(behind), number, at)
+                yield _Part(tuple(values), frozenset(before | behind), number)
                 values, before, behind = [], aside, set()
             values.append(_Value(key, " ".join(word for word, *_ in sentence[start:past]), kind))
             aside = None
@@ -180,7 +136,7 @@ def _list_parts(sentence: Sequence[_Token], number: int) -> Iterator[_Part]:
         elif key and spelt.casefold() not in idle:
             (before if not values else behind if aside is None else aside).add(key)
     if values:
-        yield _Part(tuple(values), frozenset(before), frozenset(behind), number, len(sentence))
+        yield _Part(tuple(values), frozenset(before | behind), number)
 
 
 def _read_unit(sentence: Sequence[_Token], at: int, last: str | None) -> tuple[str | None, int, int]:

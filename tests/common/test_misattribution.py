@@ -19,14 +19,13 @@ HIRE = (
     [
         ("14 euros for a cargo bike.", "What does it cost?", ["14 euros"]),
         ("22 euros for a cargo bike.", "What does it cost?", []),
-        ("It is 22 euros a day.", "How much is a city bike?", ["22 euros"]),
         ("It is 14 euros a day.", "How much is a city bike?", []),
         ("It is 22 euros a day.", "No, not a city bike. How much is a cargo bike?", []),
         ("City bikes are 14 euros, cargo bikes 22.", "How much is a cargo bike?", []),
-        ("City bikes are 22 euros, cargo bikes 14.", "How much is a cargo bike?", ["22 euros", "14"]),
+        ("City bikes are 22 euros, cargo bikes 14.", "How much is a cargo bike?", ["14"]),
         ("60 kilometres in the hills.", "How far does it go?", ["60 kilometres"]),
         ("35 kilometres uphill.", "How far does it go on level ground?", []),  # “uphill” may be another word for it
-        ("From 8 am to 4 pm on Saturday.", "When does it open?", ["8:00", "4:00 pm"]),
+        ("From 8 am to 4 pm on Saturday.", "When does it open?", ["4:00 pm"]),
         ("From 8 am to 4 pm.", "When does the workshop open?", []),
         ("Repairs of motors take three days.", "", []),  # it says of repairs what is told of them
         ("Leave bags at the desk at least ten days before a tour.", "", ["ten days"]),  # of another sentence
