@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
-from generator.common.support import ends_sentence, read_tokens, term_keys
+from generator.common.support import ends_sentence, read_tokens
 
 _LONGEST = 3  # content words that stand in place of others
 # So many content words around them are the same, on both sides together, and with the ends of parts such a share of the
-# text; more around a word that no source has, which may say the same. So near each other words may be of the same list.
-_LEAST, _LEAST_NEW, _SHARE, _NEAR = 3, 5, 0.75, 2
+# text. So near each other words may be of the same list.
+_LEAST, _SHARE, _NEAR = 3, 0.75, 2
 _END = "."
 
 
@@ -19,13 +19,11 @@ class Swap(NamedTuple):
 
     Attributes:
         text, source: the content words of the text, and those of the source.
-        known: whether the sources have the words of the text elsewhere.
         number: whether they are numbers.
     """
 
     text: str
     source: str
-    known: bool
     number: bool
 
 
@@ -59,7 +57,7 @@ class _Slot(NamedTuple):
 
 
 def find_swaps(text: str, sources: Sequence[str]) -> list[Swap]:
-    """Return the words of a text in whose place a source has others, if it has them nowhere in as long a context.
+    """Return the words of a text in whose place a source has others, if they have them elsewhere in no such context.
 
     The text has to be that source's for the most part. Function words don't count.
     """
@@ -67,28 +65,17 @@ def find_swaps(text: str, sources: Sequence[str]) -> list[Swap]:
     told = [_read(source) for source in sources]
     for source, words in zip(sources, told, strict=True):
         for at, slot in _find_slots(mine, words, _index(source)):
-            key, best = (at, len(slot.mine)), found.get((at, len(slot.mine)))
-            if best is None or best.context < slot.context:
-                found[key] = slot
-    pairs = {(slot.keys, slot.other_keys) for slot in found.values()}
-    swaps = list[Swap]()
+            found.setdefault((at, len(slot.mine)), slot)
+    pairs, swaps = {(slot.keys, slot.other_keys) for slot in found.values()}, list[Swap]()
     for (at, size), slot in found.items():
         length = len(mine) - 1 - size
         exchanged = (slot.other_keys, slot.keys) in pairs and 2 * slot.context >= length
         known = all(any(key == word.key for words in told for word in words) for key in slot.keys)
-        number = all(word.number for word in (*slot.mine, *slot.others))
-        if slot.words < (_LEAST if known or number else _LEAST_NEW) or not (exchanged or _is_copied(slot, length)):
-            continue
-        if not known and (len(slot.others) != size or _in_another_form(slot, sources)):
-            continue
-        if all(_context_of_own(mine, at, slot, words) < slot.context for words in told):
+        copied = known and slot.words >= _LEAST and (exchanged or _is_copied(slot, length))
+        if copied and all(_context_of_own(mine, at, slot, words) < slot.context for words in told):
             mine_spelt, others_spelt = (" ".join(word.spelt for word in of) for of in (slot.mine, slot.others))
-            swaps.append(Swap(mine_spelt, others_spelt, known, number))
+            swaps.append(Swap(mine_spelt, others_spelt, all(word.number for word in (*slot.mine, *slot.others))))
     return swaps
-
-
-def _in_another_form(slot: _Slot, sources: Sequence[str]) -> bool:
-    return all(any(key in term_keys(source) for source in sources) for key in slot.keys)
 
 
 @cached_by_language(4096)

@@ -286,18 +286,16 @@ class GroundingJudge(ComputingJudge):
         flips = [*find_flips(claim, texts), *find_opposites(claim, texts)] if supported else []
         # What the passages have of something else.
         elsewhere = find_misattributed(claim, said[-1] if said else "", texts) if score >= weights.incorrect else []
-        if elsewhere or any(swap.number and swap.known for swap in swaps):
+        if elsewhere or any(swap.number for swap in swaps):
             score = min(score, WRONG_NUMBER)
-        elif flips or any(swap.known for swap in swaps):
+        elif flips or swaps:
             score = min(score, (weights.incorrect + weights.correct) / 2)
-        elif swaps:  # by another word for the same, maybe
-            score = min(score, weights.correct - 0.001)
         if not stated:
             return self.verdict(UNJUDGED, "no word of it tells what it claims", round(score, 3))
         label = "correct" if score >= weights.correct else "incorrect" if score < weights.incorrect else UNJUDGED
         swept = _find_sweeping(claim, [*texts, *said]) if label == "correct" else []
         others = (*others, *elsewhere)
-        changed = [*flips, *(f"{swap.text} for {swap.source}" for swap in swaps if swap.known)]
+        changed = [*flips, *(f"{swap.text} for {swap.source}" for swap in swaps)]
         named = [*changed, *missing.numbers, *others, *missing.names, *missing.words, *swept]
         small = label == "correct" and (swept or _changes_one_term(claim, missing, texts, said))
         # Where a language has no such patterns, any answer may be an honest refusal that names nothing, and where its

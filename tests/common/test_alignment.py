@@ -16,28 +16,28 @@ FERRY = (
 @pytest.mark.parametrize(
     ("text", "swapped"),
     [
-        ("Tickets cost 15 pounds for adults and 5 pounds for children.", [("15", "11", True)]),
-        ("Tickets cost 9 pounds for adults.", [("9", "11", False)]),
-        ("Tours are exempt from federal tax but not from state tax.", [("federal", "state", True)]),
-        ("Tours are exempt from local tax but not from federal tax.", [("local", "state", False)]),
+        ("Tickets cost 15 pounds for adults and 5 pounds for children.", [("15", "11")]),
+        ("Tickets cost 9 pounds for adults.", []),
+        ("Tours are exempt from federal tax but not from state tax.", [("federal", "state")]),
+        ("Tours are exempt from local tax but not from federal tax.", []),
         ("Tours are exempt from state tax.", []),
         ("Bring a torch, a warm jacket and boots.", []),  # the same list
         ("The United States Navy runs the ferry.", []),
         ("Children pay less.", []),
-        ("Passengers decide whether boats sail in strong wind.", [("Passengers", "captain", True)]),
-        ("Once opened, the tablets are good for six weeks.", [("tablets", "bottle drops", True)]),
-        ("In the dark it stays good for six months.", [("six", "eight", True)]),
+        ("Passengers decide whether boats sail in strong wind.", [("Passengers", "captain")]),
+        ("Once opened, the tablets are good for six weeks.", [("tablets", "bottle drops")]),
+        ("In the dark it stays good for six months.", [("six", "eight")]),
         ("The ferry captain decides whether to sail when there's strong wind.", []),
     ],
 )
-def test_what_stands_in_place_of_other_words_is_found(text: str, swapped: list[tuple[str, str, bool]]) -> None:
-    found = [(swap.text, swap.source, swap.known) for swap in find_swaps(text, [FERRY])]
+def test_what_stands_in_place_of_other_words_is_found(text: str, swapped: list[tuple[str, str]]) -> None:
+    found = [swap[:2] for swap in find_swaps(text, [FERRY])]
     assert found[: len(swapped)] == swapped and bool(found) == bool(swapped)
 
 
 def test_words_that_a_source_has_in_the_same_place_are_no_swap() -> None:
-    other = "Tickets cost 9 pounds for adults in winter."
-    assert not find_swaps("Tickets cost 9 pounds for adults.", [FERRY, other])
+    other = "Tickets cost 15 pounds for adults in winter."
+    assert not find_swaps("Tickets cost 15 pounds for adults.", [FERRY, other])
 
 
 def test_a_title_ends_what_stands_before_its_passage() -> None:

@@ -351,7 +351,6 @@ def test_a_number_that_the_user_said_needs_no_passage() -> None:
     [
         ("Tickets cost 15 pounds for adults.", "incorrect", "15 for 11"),  # another number of the passage
         ("Tours are exempt from federal tax but not from state tax.", "unjudged", "federal for state"),
-        ("Tickets cost 11 pounds for pensioners and 5 pounds for children.", "unjudged", "pensioners"),
         ("Late claims are backdated.", "unjudged", "backdated"),
         ("Dogs are not allowed on the outer deck.", "unjudged", "not allowed"),
     ],
