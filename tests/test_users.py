@@ -9,9 +9,8 @@ from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.runs import Site, stage
 
 
-@pytest.mark.parametrize("algorithm", ["single", "multi"])
-def test_the_users_model_gets_the_questions_and_nothing_else(site: Site, algorithm: str) -> None:
-    settings = [f"algorithm={algorithm}", "taxonomy=mtrag", "taxonomy.measure=[]", "turns=6", "dialogs=3"]
+def test_the_users_model_gets_the_questions_and_nothing_else(site: Site) -> None:
+    settings = ["taxonomy=mtrag", "taxonomy.measure=[]", "turns=6", "dialogs=3"]
     with OpenAIServer() as server, OpenAIServer(model="asker") as asker:
         assert site.run(server, *settings, *asker.settings("user.lm")).code == 0
         asked, answered = Counter(map(stage, asker.bodies)), Counter(map(stage, server.bodies))

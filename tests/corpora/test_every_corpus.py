@@ -18,7 +18,6 @@ CASES = [
     ("multidoc2dial", "doc2dial/v0.9", [], "single"),
     ("mtrag", "mtrag", ["corpus.domain=govt"], "multi"),
     ("huggingface", "multidoc2dial_docs/va.jsonl", ["corpus.id_field=id", "corpus.title_field=title"], "single"),
-    ("jsonl", "multidoc2dial_docs", [], "multi"),
 ]
 
 

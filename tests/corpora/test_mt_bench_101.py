@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from generator.human import COMMAND
-from generator.statistics import COMMAND as statistics
 from tests.support.corpora import corpus, dialogs, message, read_dialogs, write_lines
 from tests.support.runs import command
 
@@ -54,13 +53,3 @@ def test_what_the_command_refuses_is_one_line(tmp_path: Path) -> None:
     )
     assert (done.code, done.error.partition(":")[0]) == (2, "export=mtrag")
     assert "no documents" in message(lambda: list(corpus("mt_bench_101", path=twice).read()))
-
-
-def test_the_published_file_is_counted(data: Path) -> None:
-    path = str(data / "mtbench101" / "mtbench101.jsonl")
-    found = dialogs("mt_bench_101", path)
-    assert (len(found), sum(len(dialog.turns) for dialog in found)) == (1388, 4208)
-    assert len({dialog.task for dialog in found}) == 13
-    done = command(path, "corpus=mt_bench_101", "format=csv", program=statistics)
-    assert done.code == 0, done.err
-    assert "1388" in done.out and "4208" in done.out
