@@ -16,7 +16,7 @@ from taxonomy import read_tasks
 from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.runs import Ended, Site, command, some, stage
 from tests.support.settings import settings
-from tests.support.tasks import MISTAKE, RESULT, reply, write_dialog
+from tests.support.tasks import reply
 
 TASKS = read_tasks()
 
@@ -134,41 +134,6 @@ def test_a_dialog_that_its_judge_does_not_pass_is_a_drop(site: Site) -> None:
     labels = {v["label"] for dialog in site.dialogs() for turn in dialog["turns"] for v in turn["verdicts"]}
     assert labels == {"given", "correct"}
     assert site.summary()["pairs"] == sum(len(dialog["turns"]) for dialog in site.dialogs())
-
-
-def test_a_dialog_that_fails_its_checks_is_a_drop_with_the_reason(site: Site) -> None:
-    def responder(body: Body) -> str:
-        if stage(body) == "write" and "mistake" in body["response_format"]["json_schema"]["schema"]["properties"]:
-            return json.dumps(write_dialog(body)).replace(f" {MISTAKE}", f" {RESULT}")
-        return reply(body)
-
-    with OpenAIServer(responder) as server:
-        assert run(site, server).code == 0
-    site.check_ledger()
-    assert "SC" not in {dialog["task"] for dialog in site.dialogs()}
-    assert site.summary()["dropped"].keys() == {"write"}
-    assert site.summary()["dropped"]["write"].keys() == {"the first answer has the result"}
-
-
-def test_a_dialog_with_a_published_question_is_a_drop(site: Site) -> None:
-    published = site.folder / "mtbench101.jsonl"
-    question = "Can you help me plan a garden that bees like?"
-    item = {"task": "CM", "id": 1, "history": [{"user": question, "bot": "Plant lavender there."}]}
-    published.write_text(json.dumps(item) + "\n", encoding="utf-8")
-
-    def responder(body: Body) -> str:
-        if stage(body) == "write" and "context memory:" in prompt(body):
-            written = write_dialog(body)
-            written["turns"][0]["user"] = question
-            return json.dumps(written)
-        return reply(body)
-
-    with OpenAIServer(responder) as server:
-        assert run(site, server, f"dedup.against=[{published}]").code == 0
-    site.check_ledger()
-    assert "CM" not in {dialog["task"] for dialog in site.dialogs()}
-    (reasons,) = site.summary()["dropped"].values()
-    assert reasons.keys() == {"exact duplicate: contamination"}
 
 
 WRONG = [
