@@ -139,10 +139,17 @@ TOLD = {
 }
 
 
-def test_what_a_chinese_answer_knows_beside_what_it_does_not_is_told() -> None:
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("我没有关于这方面的信息，只知道游船每人40元。", "只知道游船每人40元。"),
+        ("我没有关于码头的信息，游船每人40元。", "游船每人40元。"),
+        ("关于码头的信息，我不清楚。", ""),
+    ],
+)
+def test_what_a_chinese_answer_knows_beside_what_it_does_not_is_told(answer: str, told: str) -> None:
     with speaking("zh"):
-        answer = "我没有关于这方面的信息，只知道游船每人40元。"
-        assert drop_refusals(answer).strip() == "只知道游船每人40元。"
+        assert drop_refusals(answer).strip() == told
         assert find_answer_fault(answer, "游船从哪个码头出发？", ()) is None
 
 
