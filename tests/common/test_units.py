@@ -88,3 +88,15 @@ def test_a_computed_number_is_none_with_another_unit() -> None:
     sources = ["Roofs saved 18 percent, walls another 7 percent.", "The garage costs 25 euros."]
     assert find_other_units("Roofs saved 18 and walls 7 percent, so 25 percent in all.", sources) == ()
     assert find_other_units("They saved 26 percent.", ["The garage costs 26 euros."]) == ("26 percent",)
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "source"),
+    [
+        ("cs", "Vstup od 8 s dětmi.", "Od 8 hodin, s dětmi."),
+        ("ru", "Приходите в 9 с друзьями.", "В 9 часов, с друзьями."),
+    ],
+)
+def test_a_word_of_one_letter_is_no_unit(code: str, said: str, source: str) -> None:
+    with speaking(code):
+        assert find_other_units(said, [source]) == ()
