@@ -152,7 +152,7 @@ def build_index(library: Library, k1: float, b: float, spread: Spread) -> Path:
 
     language = library.language
     # The number is raised when texts in other languages than English are cut otherwise.
-    searched = "" if language == ENGLISH else f" 2 {language.model_dump_json(include=set(_SEARCHED))}"
+    searched = "" if language == ENGLISH else f" 3 {language.model_dump_json(include=set(_SEARCHED))}"
     settings = hashlib.sha256(f"{bm25s.__version__} {k1} {b}{searched}".encode()).hexdigest()[:12]
     return built_once(library.folder / f"bm25-{settings}", lambda path: _build(library, path, k1, b, spread))
 
