@@ -40,7 +40,7 @@ def read_first_questions(run: Path, shares: Sequence[Share[QuestionType]]) -> li
         if question_type is None:
             left_out[turn.question_type] += 1
         else:
-            questions.append(StoredQuestion(query=turn.query, question_type=question_type))
+            questions.append(StoredQuestion(query=turn.meant, question_type=question_type))
     counts = ", ".join(f"{count} {name}" for name, count in left_out.most_common()) or "none"
     types = f"of a type in taxonomy.first ({', '.join(sorted(wanted))})"
     if not questions:

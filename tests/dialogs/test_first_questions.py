@@ -79,7 +79,9 @@ def test_a_question_of_several_types_counts_as_the_first_that_the_taxonomy_has(
     dialogs = [Dialog.model_validate(dialog) for dialog in source.dialogs()]
     lines = []
     for dialog, question_type in zip(dialogs, measured, strict=True):
-        turns = (dialog.turns[0].model_copy(update={"question_type": question_type}), *dialog.turns[1:])
+        first = dialog.turns[0]
+        typed = {"question_type": question_type, "query": f"{first.query} slpi", "clean_query": first.query}
+        turns = (first.model_copy(update=typed), *dialog.turns[1:])
         lines.append(dialog.model_copy(update={"turns": turns}).model_dump_json())
     (file := tmp_path / "measured.jsonl").write_text("\n".join(lines))
     questions = read_first_questions(file, shares("mixed", "first.unanswerable=0"))
