@@ -30,7 +30,7 @@ class User(Record):
     )
     typing: tuple[Typing, ...] = Field(
         default=(),
-        description="how they type: lower-case (no capitals, no last mark, no “¿”), typos (one or two slips), "
+        description="how they type: lower-case (no capitals, no last mark, no “¿”), typos (a slip or two), "
         "keywords, long; several in a list, [] as the model writes",
     )
     switch: float = Field(

@@ -19,6 +19,7 @@ _NEIGHBOURS = {
 }
 # Words of four letters or more in pieces without a digit, so that no number, unit or code is touched.
 _WORD = re.compile(r"(?<!\S)[^\W\d_]{4,}(?=[?!.,;:]*(?:\s|$))")
+_TWO_SLIPS = 6  # such words that a message with two slips has: of fewer, hardly one would be left to search for
 # A question mark, or the full stop of “Tell me about …”, but that of “5 p.m.” isn't the sentence's.
 _LAST_MARK = re.compile(rf"\s*(?:{QUESTION_MARK}+|(?<=\w\w\w)\.)?\s*\Z")
 
@@ -68,7 +69,7 @@ def localise(question_type: QuestionType) -> QuestionType:
 
 
 def make_slips(text: str, draw: random.Random) -> str:
-    """Return a text with one or two slips, each in another content word: two letters swapped, or a neighbour's key.
+    """Return a text with a slip in a content word, a long one perhaps with two: letters swapped, or a neighbour's key.
 
     The first letter of a word is never wrong, as people's seldom is.
     """
@@ -77,7 +78,8 @@ def make_slips(text: str, draw: random.Random) -> str:
         for match in _WORD.finditer(text)
         if match[0].casefold() not in dialog_language().listed("function")
     ]
-    for start, end in sorted(draw.sample(words, min(len(words), 1 + (draw.random() < 0.5)))):
+    slips = 1 + (draw.random() < 0.5 and len(words) >= _TWO_SLIPS)
+    for start, end in sorted(draw.sample(words, min(len(words), slips))):
         text = text[:start] + _slip(text[start:end], draw) + text[end:]
     return text
 

@@ -48,6 +48,15 @@ def test_a_slip_is_one_edit_in_a_content_word_and_spares_its_first_letter() -> N
     assert {"season", "ticket"} <= changed <= {"What", "season", "ticket", "cost", "before", "crowns?"}
 
 
+def test_a_short_message_has_one_slip_and_a_long_one_sometimes_two() -> None:
+    def count(text: str) -> set[int]:
+        slips = (make_slips(text, random.Random(seed)) for seed in range(50))
+        return {sum(a != b for a, b in zip(text.split(), each.split(), strict=True)) for each in slips}
+
+    assert count("How do I know the rye bread is done?") == {1}
+    assert count("Which harbour ferries carry cars, bicycles and trailers between Lindau and Bregenz?") == {1, 2}
+
+
 def test_a_text_without_content_words_has_no_slips() -> None:
     assert make_slips("Is it at 9?", random.Random(1)) == "Is it at 9?"
 
