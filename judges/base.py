@@ -95,7 +95,7 @@ class ModelJudge(NamedJudge, dspy.Module):
             "dialog": Conversation(turns=tuple(history)),
             "query": turn.query,
             "response": turn.answer,
-            "reference": "\n".join(turn.other_answers),
+            "reference": _list_references(turn.other_answers),
         }
         if unknown := self.signature.input_fields.keys() - inputs.keys():
             there = ", ".join(inputs)
@@ -112,6 +112,12 @@ class ModelJudge(NamedJudge, dspy.Module):
     def unjudged(self, failure: Rejected) -> Verdict:
         """Return the verdict where no reply could be used."""
         return self.verdict(UNJUDGED, f"{failure.reason}: {failure.text}".strip(": "))
+
+
+def _list_references(answers: Sequence[str]) -> str:
+    """Return the reference answer; of several, which may contradict each other, that each is good by itself."""
+    listed = (f"{number}. {answer}" for number, answer in enumerate(answers, start=1))
+    return "\n".join(["Several people's, each good by itself:", *listed] if len(answers) > 1 else answers)
 
 
 class ModelJudgeSettings(JudgeSettings):

@@ -185,7 +185,7 @@ def test_more_than_was_asked_for_loses_no_verdict() -> None:
         (CorrectnessJudge, (*DOCUMENTS, HISTORY, RESPONSE, "Judge the Agent's response"), ()),
         (IdkJudge, (HISTORY, RESPONSE, "Decide whether the Agent's response says"), ("The bus is red.",)),
         (AnswerabilityJudge, (*DOCUMENTS, HISTORY, "Decide how much of what the User"), ("It is slow.",)),
-        (ReferenceJudge, (*DOCUMENTS, HISTORY, RESPONSE, ":\nThe bus is red.\nIt's red.\n"), ()),
+        (ReferenceJudge, (*DOCUMENTS, HISTORY, RESPONSE, ":\n1. The bus is red.\n2. It's red.\n"), ()),
         (MtBenchJudge, (*DOCUMENTS, HISTORY, RESPONSE, "there is no answer to compare it with."), ("It's red.",)),
     ],
 )
