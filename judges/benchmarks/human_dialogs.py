@@ -33,6 +33,8 @@ _SPLIT_BY_FILE = {"multidoc2dial", "orquac"}
 _SPLITS = ("test", "validation", "train")
 # What the publishers write where a question can't be answered.
 _MARKS = (["unknown"], ["cannotanswer"])
+# Words that tell whether an answer begins with what is left of it without its refusals.
+_START = 3
 
 
 class HumanDialogs(Benchmark):
@@ -130,7 +132,8 @@ class HumanDialogs(Benchmark):
             return turn
         marked = self.no_answer in turn.other_answers
         rest = words(drop_refusals(turn.answer))
-        begins = said[: len(rest)] != rest
+        start = min(len(rest), _START)
+        begins = said[:start] != rest[:start]
         if said in (*_MARKS, words(self.no_answer)) or (said and not rest) or (marked and begins):
             return turn.model_copy(
                 update={"answer": self.no_answer, "other_answers": (self.no_answer,)} if marked else {"answer": ""}

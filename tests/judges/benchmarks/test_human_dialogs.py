@@ -67,6 +67,7 @@ def test_a_refusal_is_right_or_wrong_in_whatever_words(site: Answering, openai_s
             ("The passages don't hold the answer.", [1, 1, 0]),  # as they are told to say
             ("I don't know when. Nine.", [1, 1, 0]),  # with the nearest that is known
             ("Nine, I don't.", [0, 1 / 2, 0]),
+            ("Nine. I don't know when. Nine more.", [0, 1 / 4, 0]),
             ("It was long unknown.", [1, 1, 1]),  # as a person says it
         ]
     ):
