@@ -9,8 +9,6 @@ from generator.common.passages import passage
 from generator.dialogs.steps import Answer, Asked
 from generator.schema import Document, Passage, Turn
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
-from tests.support.trams import FARES, TOLD, answer
-from tests.support.scripted import KINDS, Entry, Scripted, piece, task
 from tests.support.trams import FARES, TOLD
 
 

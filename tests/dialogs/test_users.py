@@ -136,7 +136,6 @@ def test_direct_questions_ask_for_reasons_too_as_they_do_in_english(code: str, w
         assert why in localise(KINDS["direct"]).brief() and why not in localise(KINDS["factoid"]).brief()
 
 
-
 def test_the_beginnings_of_a_type_come_in_another_order_in_each_turn() -> None:
     (direct,) = kinds("direct")
     orders = [Asker(seed=seed).adapt(direct, place).phrasings for seed in range(3) for place in range(3)]
