@@ -69,7 +69,8 @@ def find_numerals(tokens: Sequence[str]) -> Iterator[Numeral]:
             length += 1
         first, end = places[0], places[length - 1] + 1
         for numeral in _read(tokens[first:end], language):
-            if numeral.digits != "1" or not (language.numbers and language.spaced):  # “one of them” counts nothing
+            listed = language.numbers and language.spaced
+            if not listed or numeral.digits not in ("1", "0.5"):  # “one of them” counts nothing, “half” is a word
                 yield numeral._replace(first=first + numeral.first, end=first + numeral.end)
         del places[:length]
 
