@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from generator.common.language import languages
 from generator.common.passages import is_heading, prose, told_in
 from generator.common.support import read_terms
+from generator.common.units import kind_of_unit
 from generator.dialogs.evidence_choice import list_whole
 from generator.schema import Passage, Retriever, Split, Turn
 
@@ -100,7 +101,8 @@ def count_new_passages(passages: Iterable[Passage], history: Sequence[Turn], tur
 
 
 def _list_content(text: str) -> set[str]:
-    return {term.key for term in read_terms(text) if term.kind != "number"}
+    """Return the content words of a text but units, which anything is measured by."""
+    return {term.key for term in read_terms(text) if term.kind != "number" and not kind_of_unit(term.text)}
 
 
 def _is_near(score: float, best: float) -> bool:

@@ -64,8 +64,11 @@ def test_a_later_question_does_not_start_from_what_has_hardly_a_word_of_the_last
     answer = "The council has the old pier painted blue, since its planks, railings and lamps were rusty."
     history = (turn.model_copy(update={"query": "What about the pier's paint?", "answer": answer}),)
     about = piece("mole", "The mole has the same lamps and railings. It was painted last year.")
+    measured = piece("leave", "Leave takes a week, some hours, or 30 days. It is 5 metres long.")
     assert start(Shelf([]), (A, B, about), history).startswith("Mole: ")
     assert start(Shelf([[A, B]]), (A, B), history) == start(Shelf([[A, C]]), (A, B), history, 2) == ""
+    weeks = (history[0].model_copy(update={"answer": f"{answer} It took a week of 40 hours, 8 metres in 3 days."}),)
+    assert start(Shelf([[A, measured]]), (A, B), weeks) == ""
 
 
 def test_after_a_turn_that_was_lost_the_next_one_starts_elsewhere() -> None:
