@@ -137,7 +137,6 @@ def measure_checks(dialogs: Iterable[Dialog]) -> list[str]:
         "repeats an earlier answer",
         "says the contrary of what is told",
         "has the number of something else",
-        "gives under another condition what is told",
     )
     refusing = [_share(claimless[un, True], claimless[un, True] + claimless[un, False]) for un in (True, False)]
     return [f"{counts.total():,}", *(_share(counts[reason], counts.total()) for reason in reasons), *refusing]
@@ -173,7 +172,7 @@ def main() -> None:
         "of cited left",
     )
     print(table(["set", "answers", "sentences", *shares], evidence))
-    reasons = ("documents", "nothing", "repeats", "contrary", "number", "condition")
+    reasons = ("documents", "nothing", "repeats", "contrary", "number")
     print("\n" + table(["set", "answers", *reasons, "no claim: unanswerable", "no claim: others"], checks))
 
 

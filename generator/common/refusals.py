@@ -51,13 +51,6 @@ def has_refusal(answer: str) -> bool:
     return any(map(_refuses, _clauses(answer)))
 
 
-def list_refusals(answer: str) -> list[tuple[str, str]]:
-    """Return each clause of an answer that says that something isn't known, and what that is, as far as it tells."""
-    refusal = dialog_language().pattern("refusal", answer)
-    found = ((clause, refusal.search(clause)) for clause in _clauses(drop_referrals(answer))) if refusal else ()
-    return [(clause, clause[: match.start()] + clause[match.end() :]) for clause, match in found if match]
-
-
 @cached_by_language(1024)  # each check and judge asks of the same clauses
 def _refuses(clause: str) -> bool:
     condition = dialog_language().pattern("condition", clause)

@@ -8,17 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise
 
 from generator.common.language import dialog_language
 from generator.common.language_file import PatternName
 from generator.common.numerals import digits_of
-from generator.common.passages import sentences, told_in
-from generator.common.refusals import drop_closings, drop_referrals, drop_refusals, has_refusal, list_refusals
+from generator.common.passages import sentences
+from generator.common.refusals import drop_closings, drop_refusals, has_refusal
 from generator.common.scripts import ends_in_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
-from generator.dialogs.checks.asks_back import drop_requests, find_request
+from generator.dialogs.checks.asks_back import find_request
 from generator.dialogs.checks.contradictions import find_contradiction
 from generator.dialogs.checks.later_turns import asks, content_of
 from generator.dialogs.checks.questions import (
@@ -40,15 +39,6 @@ _LEAST_ADDED = 2
 # Words of a sentence that comes twice in a dialog's answers: in 1 of 637 of mtRAG, in 13 of 2,292 of Doc2Dial (10 of
 # 8 words). “The first emperor of Rome was Octavian.” has seven.
 _LONG = 5
-# “I don't have information on that” is said of any question. Five of people's 34 longer refusals share less with their
-# dialog: they speak of documents or of “relevant information”.
-_LEAST_UNKNOWN, _LEAST_ASKED = 4, 0.25
-# Words of what isn't known beside something that is: nobody asked for it where the dialog has none of so many, by their
-# first letters (“drive”, “driver”). So do none of people's 45 partial answers (mtRAG, MTRAG-UN).
-_LEAST_UNASKED, _ALIKE = 3, 5
-# Names and numbers of a sentence that an answer leaves out, and stems that it has: none of people's 90 answers in mtRAG
-# and MTRAG-UN that give something and refuse something refuses what such a sentence tells.
-_LEAST_MORE = 2
 # Characters before “in the documents,” that only lead up to it.
 _OPENING = 40
 # How alike the letters of a question are to those of the same with two slips, at least.
@@ -82,15 +72,6 @@ def find_answer_fault(
     if dialog_language().matches("unfinished", answer):
         return "ends in the middle of a sentence"
     told = drop_refusals(answer)  # what isn't known may be said twice
-    # What isn't known can't be given.
-    if drop_requests(answer) and not has_refusal(answer) and (missing := _find_missing(answer, question, passages)):
-        return f"answers nothing: {missing}"
-    if not told and _refuses_something_else(answer, [question, *said_in(history)]):
-        return "answers nothing: say what you don't know of the question"
-    if told and dialog_language().spaced and (unasked := _find_unasked_refusal(answer, [question, *said_in(history)])):
-        return f"says of something that nobody asked for that it isn't known: leave out “{unasked}”"
-    if told and (more := _find_told_refusal(answer, told, passages)):
-        return f"says that something isn't known that is told: answer from “{more}”"
     # Where an answer had several things to tell of, the one that was meant is told again.
     answered = [turn for turn in history if turn.answerability != "underspecified"]
     # Beside “I don't know” the nearest thing that is known may be told again, and what is asked to be confirmed.
@@ -192,92 +173,11 @@ def _echoes(answer: str, question: str) -> bool:
     return SequenceMatcher(None, said, asked).ratio() >= _ECHOED
 
 
-def _find_missing(answer: str, question: str, passages: Sequence[Passage]) -> str | None:
-    """Return what to give that a question asks for and its answer lacks, or None.
-
-    Of people's answers to “Why …?” 3 of 35 give no reason that is seen, of Qwen 1.5B's 8 of 22.
-    """
-    language = dialog_language()
-    if language.matches("asks_number", question) and not _gives_number(answer):
-        return "give the number"
-    if language.matches("asks_duration", question) and not (
-        language.matches("duration", answer) or _gives_number(answer)
-    ):
-        return "say how long"
-    if language.matches("asks_year", question) and not language.matches("year", answer):
-        return "give the year"
-    if language.matches("asks_reason", question) and not _gives_reason(answer, question, passages):
-        return "say why"
-    if language.matches("asks_difference", question) and language.matches("alike", answer):
-        return "say what differs"
-    return None
-
-
-def _gives_reason(answer: str, question: str, passages: Sequence[Passage]) -> bool:
-    """Return True if an answer has a word of a reason, or tells a reason of the passages without it.
-
-    Half of what it adds to its question is then in a sentence with such a word, and has half of what stands behind it:
-    “Vases carry bacteria.” of “Flowers aren't allowed, since vases carry bacteria.” Or half of both is in a sentence
-    that tells more of the one before it: “Don't bring flowers. They carry bacteria.”
-    """
-    language = dialog_language()
-    if language.matches("reason", answer):
-        return True
-    asked = content_of(question)
-    added = content_of(answer) - asked
-    for before, text in (pair for p in passages for pair in pairwise(["", *told_in(p)])):
-        found = language.search("reason", text)
-        if not found and not _may_give_reason(text, before, asked):
-            continue
-        reason = content_of(text[found.start() if found else 0 :]) - asked
-        if reason and 2 * len(added & reason) >= len(reason) and 2 * len(added & content_of(text)) >= len(added):
-            return True
-    return False
-
-
-def _may_give_reason(text: str, before: str, asked: frozenset[str]) -> bool:
-    """Return True if a sentence speaks of the one before it, which has half of a question and gives no reason."""
-    language, about = dialog_language(), content_of(before)
-    told = 2 * len(asked & about) >= len(asked) > 0 and not language.matches("reason", before)
-    return told and (bool(about & content_of(text)) or bool(language.find("pointing", text)))
-
-
 def _gives_number(answer: str) -> bool:
     """Return True if an answer has a quantity; that of “in 2005” is none."""
     date = dialog_language().pattern("date")
     rest = date.sub(" ", answer) if date else answer
     return dialog_language().matches("quantity", rest) or any(digits_of(words(rest)))
-
-
-def _refuses_something_else(answer: str, said: Sequence[str]) -> bool:
-    """Return True if what isn't known has hardly a content word of the dialog: nobody asked for it."""
-    unknown = content_of(drop_referrals(answer))
-    known = frozenset[str]().union(*map(content_of, said))
-    return len(unknown) >= _LEAST_UNKNOWN and len(unknown & known) < _LEAST_ASKED * len(unknown)
-
-
-def _find_unasked_refusal(answer: str, said: Sequence[str]) -> str | None:
-    """Return the clause of an answer that gives something which says that it doesn't know what nobody asked for."""
-    known = {stem[:_ALIKE] for text in (*said, drop_refusals(answer)) for stem in content_of(text)}
-    refusals = (clause for clause, what in list_refusals(answer) if len(read_terms(what)) >= _LEAST_UNASKED)
-    return next((clause for clause in refusals if known.isdisjoint(stem[:_ALIKE] for stem in content_of(clause))), None)
-
-
-def _find_told_refusal(answer: str, told: str, passages: Sequence[Passage]) -> str | None:
-    """Return the sentence that an answer tells a part of, and that has the rest, which it says isn't known.
-
-    “The Salt Works had 40 visitors. I don't have information on other museums.” of “The museums had 214 visitors: 96 at
-    the Harbour Museum, 71 at the Lantern Gallery, …”
-    """
-    mine, said = term_keys(answer), content_of(told)
-    unknown = [content for _, what in list_refusals(answer) if (content := content_of(what))]
-    for text in (text for p in passages for text in told_in(p)) if unknown else ():
-        stems = content_of(text)
-        more = {term.key for term in read_terms(text) if term.kind != "word"} - mine
-        shared = (len((said - each) & stems) for each in unknown if each <= stems)
-        if len(more) >= _LEAST_MORE and max(shared, default=0) >= _LEAST_MORE:
-            return text
-    return None
 
 
 def _goes_round(answer: str, question: str) -> bool:
