@@ -61,7 +61,15 @@ PatternName = Literal[
     "announcement",  # announces or offers an answer
     "open_question",  # can't be answered by a part of itself
     "asks_number",
+    "asks_duration",
+    "duration",
+    "asks_year",
+    "year",
     "date",  # with a year that counts nothing
+    "asks_reason",
+    "reason",
+    "asks_difference",
+    "alike",  # says what two have in common, and no more
     "negation",  # what stands behind it is denied
     "exception",  # what stands behind it isn't
     "limit",  # with groups: what follows is the least or most, or comes after or before; what went, with “_behind”
