@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from generator.dialogs.checks.questions import find_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
+from generator.prompts.sections import Documents
 from generator.schema import QueryForm
 from taxonomy import Target, read_facets
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.runs import Site, replying
 from tests.support.runs import turn as number_of
-from tests.support.scripted import KINDS, Scripted, Shelf, piece, plan, task
+from tests.support.scripted import KINDS, Scripted, Shelf, piece, plan, said, task
 
 LINKS, AIMS = read_facets("multi_turn"), read_facets("answerability")
 
@@ -36,6 +38,21 @@ def multi(
 
 def asks(*questions: str) -> list[dict[str, object]]:
     return [{"question": question, "consistent": True} for question in questions]
+
+
+def test_a_statement_may_begin_as_its_prompt_proposes() -> None:
+    begun = target("non-question").beginnings()
+    faults = {
+        words: find_fault(
+            f"{words} the blue pier.",
+            Documents(passages=(A,)),
+            said(("When did the pier open?", "The pier opened in May.")),
+            target("non-question"),
+            Repetition(0.8),
+        )
+        for words in begun
+    }
+    assert len(begun) > 2 and faults == dict.fromkeys(begun)
 
 
 def test_the_prompt_of_a_question_tells_all_that_is_planned() -> None:
