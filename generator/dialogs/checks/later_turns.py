@@ -57,14 +57,12 @@ def find_later_fault(
     retold = bool(told) and len(content & told) >= _RETOLD * len(told)
     if retold and (len(told) >= _TELLING or _confirms(question, content, told | content_of(last.query))):
         return "repeats the last answer"
-    # “Do you mean Monday to Friday?” takes up “on weekdays”, unless the dialog or its documents tell of a Monday.
-    rewords = language.matches("clarifies", question) and len(content) <= _WHOLE and content.isdisjoint(known)
+    points, clarifies = points_back(question), language.matches("clarifies", question)
     match question_type.part_taken_up:
         case "question" if not _takes_up_question(question, content, last, known):
             return "takes up nothing of the last question"
-        case "answer" if rewords:
-            return None
-        case "answer" if content and not (content & told or points_back(question) or _is_cut_short(question)):
+        # “Do you mean Monday to Friday?” takes up “on weekdays”.
+        case "answer" if content and not (content & told or points or clarifies or _is_cut_short(question)):
             return "takes up nothing of the last answer"
         case "answer" if len(content) >= _WHOLE and _confirms(question, content, told):
             return ASKS_TOLD
@@ -73,8 +71,8 @@ def find_later_fault(
     if languages().differ:  # what the documents tell has other words
         return None
     names = len(content) >= 2 and len(read_terms(question)) >= 2  # “How many of us can come at once?” doesn't
-    leaves = names and content.isdisjoint(known) and asks(question) and not points_back(question)
-    return LEAVES if leaves and not question_type.stands_alone else None
+    leans_on = points or question_type.stands_alone or (clarifies and len(content) <= _WHOLE)
+    return LEAVES if names and content.isdisjoint(known) and asks(question) and not leans_on else None
 
 
 @cached_by_language(4096)  # all questions of a dialog are compared with the same passages

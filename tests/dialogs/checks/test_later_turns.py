@@ -107,12 +107,12 @@ def test_a_question_does_not_hold_the_answer_before_it() -> None:
 
 def test_a_clarification_takes_up_the_answer_before() -> None:
     unheard = "takes up nothing of the last answer"
-    assert fault("Do you mean widows get a supplement?", "clarification") == unheard
+    assert fault("Do you mean widows get a supplement?", "clarification") is None  # of what the documents tell of
     assert fault("What exactly is a contribution?", "clarification") == unheard
     assert fault("What exactly is a deduction?", "clarification") is None
     assert fault("Do you mean 67 on the day that I apply?", "clarification") is None
-    assert fault("Do you mean Monday to Friday?", "clarification") is None  # its words are no other matter's
-    assert fault("Do you mean lemonade from orchards near Palermo?", "clarification") == unheard
+    assert fault("Do you mean Monday to Friday?", "clarification") is None
+    assert fault("Do you mean lemonade from orchards near Palermo?", "clarification") == LEAVES
     assert fault("Does that mean I lose money?", "clarification") is None
     assert fault("What do you mean?", "clarification") is None
     assert fault("Could you explain?", "clarification") is None
