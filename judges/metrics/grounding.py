@@ -31,7 +31,7 @@ from generator.common.support import (
 )
 from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests
-from generator.dialogs.checks.evidence import COUNTS, drop_counts, find_uncovered, is_telling, may_reword
+from generator.dialogs.checks.evidence import drop_counts, find_uncovered, is_telling, may_reword
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
@@ -185,7 +185,7 @@ def _changes_one_term(claim: str, missing: Unsupported, texts: Sequence[str], sa
         or not low.isdisjoint(compared)  # “older” may be the question's word alone
         or low & _days()
         or any(c.isdigit() for word in low for c in word)
-        or set(map(str.casefold, missing.numbers)) - COUNTS
+        or any(is_telling(term) for number in missing.numbers for term in read_terms(number))
         or find_unsupported(claim, [*texts, *said]).numbers
     )
 

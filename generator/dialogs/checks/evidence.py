@@ -33,7 +33,7 @@ SHOWN = 8
 # Content words and numbers of an answer that passages have, from which its others may be other words for theirs. Of
 # 1,843 responses that people labelled (`benchmarks/grounding.py`) this changes 15, 9 of them not grounded.
 _REWORDED = 7
-COUNTS = {"two", "three"}
+_COUNTS = {"2", "3"}
 
 _DIGIT = re.compile(r"\d")
 # What leads to a list, and an item of one on a line of its own.
@@ -68,12 +68,12 @@ def measure_support(
 
     Args:
         said: what the answer needn't prove: the question first, then what was said before it and titles.
-        evidence: sentences; without a digit they may spell out numbers below 100.
+        evidence: sentences; without a digit they may spell out numbers below 100. Without any nothing is computed.
         passages: if given, words that none of these has count for nothing: no other evidence would cover them.
     """
     claims = _QUESTION.sub("", drop_refusals(drop_closings(drop_requests(drop_counts(answer)))))
     claims = convert_units(claims, [*evidence, *said])
-    in_digits = any(map(_DIGIT.search, evidence))
+    in_digits = not evidence or any(map(_DIGIT.search, evidence))
     terms = [t for t in read_terms(claims) if t.kind != "number" or in_digits or not may_be_spelt_out(t.key)]
     have = set[str]().union(*(term_keys(text) for text in evidence))
     if passages is not None:
@@ -88,7 +88,7 @@ def measure_support(
     added = {t.key: t for t in terms if t.key not in known}
     wanted, confirms = added or {t.key: t for t in terms}, dialog_language().begins_with("auxiliary", said[0])
     least = _LEAST_CONFIRMED if confirms and not added else LEAST_COVERED
-    sums = find_sums(claims, [*evidence, *said])
+    sums = find_sums(claims, [*evidence, *said]) if evidence else {}
     missing = [term for key, term in wanted.items() if key not in have and key not in sums]
     share, others = 1 - len(missing) / len(wanted), find_other_units(claims, [*evidence, *said])
     covered = share >= least and not others and not any(map(is_telling, missing))
@@ -98,8 +98,8 @@ def measure_support(
 
 
 def is_telling(term: Term) -> bool:
-    """Return True for a number that isn't a count of things just named, or named next (“two things: …”)."""
-    return term.kind == "number" and term.text.casefold() not in COUNTS
+    """Return True for a number but “two” and “three”, mostly a count of what was just named, or is next (“two: …”)."""
+    return term.kind == "number" and not (term.key in _COUNTS and term.text.isalpha())
 
 
 def drop_counts(answer: str) -> str:

@@ -116,6 +116,25 @@ def test_words_said_before_need_no_proof() -> None:
     ).covered
 
 
+def test_a_number_that_might_be_a_sum_of_what_was_said_needs_evidence() -> None:
+    said = [
+        "What about bookings, how long may they be at most?",
+        "What's the difference between the introductions for the 3D printer and the laser cutter?",
+        "The introduction to the 3D printer takes 1 hour, that to the laser cutter 3 hours.",
+        "Using the workshop at the Harbour Library",
+    ]
+    answer = "The 3D printer can be booked for 6 hours at most, the laser cutter for 2 hours."
+    rows = ["3D printer | 1 hour | 6 hours", "Laser cutter | 3 hours | 2 hours"]
+    assert not measure_support(answer, said, []).covered and measure_support(answer, said, rows).covered
+
+
+@pytest.mark.parametrize(("code", "count"), [("en", "Two"), ("de", "Zwei"), ("fr", "Deux"), ("es", "Dos")])
+def test_how_many_things_follow_needs_no_proof_in_any_language(code: str, count: str) -> None:
+    with speaking(code):
+        assert measure_support(f"{count}: Orrin, Vellas.", ["Orrin?"], ["Orrin, Vellas"]).covered
+        assert not measure_support("9: Orrin, Vellas.", ["Orrin?"], ["Orrin, Vellas"]).covered
+
+
 def test_a_sentence_that_only_repeats_the_question_needs_evidence_too() -> None:
     asked, told = "Are cycles forbidden on the beach as sand ruins chains?", "The battery lasts for 60 km."
     answer = f"{told} Cycles are forbidden on the beach as sand ruins chains."
