@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
+from generator.common.language import dialog_language
+from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
 from generator.config.choices import compose_choice
 from generator.config.conf_files import choices
@@ -33,8 +35,6 @@ _SPLIT_BY_FILE = {"multidoc2dial", "orquac"}
 _SPLITS = ("test", "validation", "train")
 # What the publishers write where a question can't be answered.
 _MARKS = (["unknown"], ["cannotanswer"])
-# Words that tell whether an answer begins with what is left of it without its refusals.
-_START = 3
 
 
 class HumanDialogs(Benchmark):
@@ -131,10 +131,9 @@ class HumanDialogs(Benchmark):
         if not self.no_answer or tuple(said) in spoken:  # people, too, write of what was “unknown”
             return turn
         marked = self.no_answer in turn.other_answers
-        rest = words(drop_refusals(turn.answer))
-        start = min(len(rest), _START)
-        begins = said[:start] != rest[:start]
-        if said in (*_MARKS, words(self.no_answer)) or (said and not rest) or (marked and begins):
+        rest = drop_refusals(turn.answer)
+        mark = said in (*_MARKS, words(self.no_answer)) or (said and not words(rest))
+        if mark or (marked and not _begins(turn.answer, rest)):
             return turn.model_copy(
                 update={"answer": self.no_answer, "other_answers": (self.no_answer,)} if marked else {"answer": ""}
             )
@@ -173,6 +172,12 @@ class HumanDialogs(Benchmark):
 
 def _answerable(item: Dialog) -> list[Turn]:
     return [turn for turn in item.own_turns if turn.answer or turn.other_answers]
+
+
+def _begins(answer: str, rest: str) -> bool:
+    """Return whether an answer begins with what is left of it without its refusals, by a sentence or three words."""
+    _, end = next(iter(sentences(rest, dialog_language().code)), (0, 0))
+    return answer.startswith(rest[:end]) or words(answer)[:3] == words(rest)[:3]
 
 
 def rated_by_metric(dialog: Dialog) -> list[Rated]:
