@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from generator.common.language import dialog_language
+from generator.common.scripts import count_words
 from generator.schema import Answerability, Planned, Record
 
 Stage = Literal["first", "later", "any"]
@@ -35,6 +36,11 @@ QuestionCheck = Literal[
 ReplyCheck = Literal["says-unknown", "declines", "doubts-sense", "corrects"]
 FormCheck = Literal["asks-back", "names-readings", "tells-readings", "tells-nothing", "names-no-reading"]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+def _count_letters() -> float | None:
+    """Return how many letters make a word in the dialog's language; None where spaces part words."""
+    return next((_LETTERS[script] for script in dialog_language().scripts if script in _LETTERS), None)
 
 
 class Exchange(Record):
@@ -229,9 +235,12 @@ class QuestionType(Record):
 
     def tell_length(self, times: int = 1) -> str:
         """Return how long a question may be, so many times: “12 words”, and “24 letters” where no spaces part words."""
-        letters = [_LETTERS[script] for script in dialog_language().scripts if script in _LETTERS]
-        most = times * self.words
-        return f"{int(letters[0] * most)} letters" if letters else f"{most} words"
+        letters, most = _count_letters(), times * self.words
+        return f"{int(letters * most)} letters" if letters else f"{most} words"
+
+    def is_exceeded(self, question: str, times: int = 1) -> bool:
+        """Return True if a question is longer than that, so many times."""
+        return count_words(question, _count_letters()) > times * self.words
 
     def _list_phrasings(self) -> list[str]:
         """Return how questions begin, or, where one begins with its gap (“…はいくらですか？”), the whole phrasings."""

@@ -104,13 +104,16 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().replace("i\u0307", "i")
 
 
-def count_words(text: str) -> int:
+def count_words(text: str, each: float | None = None) -> int:
     """Return how many words a text has between spaces, without the marks that French parts from its words.
 
     In scripts without spaces about as many as English has: two letters of Chinese make one, two and a half of Japanese
     (of 20 questions in both languages 2.2 make one, of ten longer ones 2.3), and four of Thai, Lao, Burmese or Khmer,
     whose vowel signs and tones are letters here (of ten Thai questions a word has 4.5). Marks are none, which stand
     between letters without a space.
+
+    Args:
+        each: how many letters of Chinese and Japanese make a word; None: whether the text has kana tells.
     """
     letters = [] if is_plain(text) else _UNSPACED_LETTER.findall(text)
     text = _MARKS_ALONE.sub("", text)
@@ -119,7 +122,7 @@ def count_words(text: str) -> int:
     spelt = sum(letter < "\u3000" for letter in letters)
     others = [sum(map(str.isalnum, run)) for run in _UNSPACED_LETTER.sub(" ", text).split()]
     words, digits = sum(size > 1 for size in others), others.count(1)  # “4” of “4回” is a letter beside others
-    each = 2.5 if _letters()["Kana"].search(text) else 2
+    each = each or (2.5 if _letters()["Kana"].search(text) else 2)
     return words + ceil((len(letters) - spelt + digits) / each) + ceil(spelt / 4)
 
 

@@ -9,7 +9,7 @@ from math import ceil
 from generator.common.language import dialog_language
 from generator.common.language_file import PatternName
 from generator.common.passages import find_tokens, sentences, told_in
-from generator.common.scripts import count_words, has_question_mark, has_words, words
+from generator.common.scripts import has_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing
 from generator.dialogs.checks.later_turns import (
@@ -163,7 +163,7 @@ def _join_words(text: str) -> str:
 def find_length_fault(question: str, question_type: QuestionType, last: bool = False) -> str | None:
     """Return the reason why a question is too long, or None; in the last attempt it may be twice as long."""
     times = 2 if last else 1
-    too_long = count_words(question) > times * question_type.words
+    too_long = question_type.is_exceeded(question, times)
     return f"has more than {question_type.tell_length(times)}" if too_long else None
 
 

@@ -206,11 +206,13 @@ def test_a_greek_question_ends_in_a_semicolon(question: str) -> None:
     assert (asked, told) == (None, "tells what it should ask for")
 
 
-@pytest.mark.parametrize(("code", "letters"), [("ja", 30), ("zh", 24), ("th", 48)])
+@pytest.mark.parametrize(
+    ("code", "letter", "letters"), [("ja", "の", 30), ("ja", "中", 30), ("zh", "中", 24), ("th", "ก", 48)]
+)
 def test_in_scripts_without_spaces_prompts_and_drops_tell_the_length_of_a_question_in_letters(
-    code: str, letters: int
+    code: str, letter: str, letters: int
 ) -> None:
-    kind, letter = KINDS["direct"], {"ja": "の", "zh": "中", "th": "ก"}[code]
+    kind = KINDS["direct"]
     with speaking(code):
         assert f"It has at most {letters} letters." in kind.prompt()
         assert f"It has at most {letters} letters." in kind.brief()
