@@ -25,10 +25,9 @@ from generator.common.numbers import (
 )
 from generator.common.numerals import find_numerals
 from generator.common.passages import find_tokens
-from generator.common.scripts import UNSPACED, words
+from generator.common.scripts import find_runs, words
 
 _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
-_UNSPACED_LETTER, _UNSPACED_RUN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+")
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
 _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
 _MAYBE_CODE = re.compile(r"[@_]|--|[a-z][A-Z]")
@@ -113,7 +112,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
             found.append(number._replace(key=f"{number.key}s") if _DECADE.match(text, start) else number)
             if low[len(number.text) :] in ("a", "b"):  # Gate 12b; other letters are units and endings
                 found.append(Term(word, low, "name"))
-        elif start >= end and word[0].isalnum() and (spaced or not _UNSPACED_LETTER.match(word)):
+        elif start >= end and word[0].isalnum() and (spaced or not find_runs(word)[0][1]):
             named = (capitals and word[0].isupper() and not opens) or word in codes
             if named and low in proper:
                 found.append(Term(word, word, "name"))
@@ -122,7 +121,7 @@ def read_terms(text: str) -> tuple[Term, ...]:
         opens = (word in _SENTENCE_END and before not in _TITLES) or (opens and not word[0].isalnum())
         before = low
     if not language.spaced:
-        grams = (gram for run in _UNSPACED_RUN.findall(text) for gram in language.cut_content(run))
+        grams = (gram for _, run in find_runs(text) if run for gram in language.cut_content(run))
         found += (Term(gram, gram, "word") for gram in grams)
     found += (Term(code, code.casefold(), "name") for code in codes)
     return tuple(found)

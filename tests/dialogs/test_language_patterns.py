@@ -51,7 +51,7 @@ SEEN: dict[str, Callable[..., object]] = {
     ("code", "check"),
     [
         *((code, check) for code in ("hi", "ja", "zh") for check in SEEN if check != "refers"),
-        *((code, "refuses") for code in ("cs", "it", "nl", "pt", "ru")),
+        *((code, "refuses") for code in ("cs", "it", "ko", "nl", "pt", "ru")),
         *(("ar", check) for check in ("refuses", "clarifies")),
         *((code, "refers") for code in ("de", "es", "fr")),
     ],

@@ -600,13 +600,12 @@ def test_an_answer_that_its_evidence_does_not_cover_is_incorrect_by_grounding() 
             assert asyncio.run(GroundingJudge().judge((passage,), (), people)).label == "correct"
 
 
-@pytest.mark.parametrize("code", ["pl", "tr", "fi", "ko", "vi"])  # without patterns for refusals, or numbers in words
+@pytest.mark.parametrize("code", ["pl", "tr", "fi", "vi"])  # without patterns for refusals, or numbers in words
 def test_a_refusal_or_small_number_that_no_pattern_tells_is_left_to_other_judges(code: str) -> None:
     texts = {
         "pl": ("Bilet dla dziecka kosztuje sześć złotych.", "Bilet dla dziecka kosztuje 6 złotych.", "Tego nie wiem."),
         "tr": ("Çocuk bileti altı liradır.", "Çocuk bileti 6 liradır.", "Bilmiyorum, bilgi yok."),
         "fi": ("Lasten lippu maksaa kuusi euroa.", "Lasten lippu maksaa 6 euroa.", "En tiedä, siitä ei ole tietoa."),
-        "ko": ("어린이 표는 육십 원입니다.", "어린이 표는 60 원입니다.", "모르겠습니다. 정보가 없습니다."),
         "vi": ("Vé trẻ em giá sáu đồng.", "Vé trẻ em giá 6 đồng.", "Tôi không biết điều đó."),
     }
     told, answer, refusal = texts[code]
