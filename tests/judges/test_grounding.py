@@ -529,6 +529,7 @@ def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
         ("it", "Mi dispiace, ma non ho dettagli su questo punto.", "correct"),
         ("nl", "Het spijt me, maar ik heb daar geen gegevens over.", "correct"),
         ("pt", "Sinto muito, mas não tenho detalhes sobre esse ponto.", "correct"),
+        ("ko", "죄송하지만 모든 역에서 자전거를 빌릴 때 안전모도 무료로 빌려주는지 제가 잘 모르겠습니다.", "correct"),
         ("sv", "Jag har ingen information om parkering.", "unjudged"),  # it has no patterns for refusals
         ("it", "Il museo apre alle 99.", "incorrect"),
     ],
