@@ -166,22 +166,6 @@ def test_what_a_question_asks_to_confirm_is_told_by_the_evidence(evidence: str, 
     assert measure_support("Yes, the tram is fast.", ["Is the tram fast?"], [evidence]).covered == covered
 
 
-def test_words_that_no_passage_has_are_no_fault_of_the_evidence() -> None:
-    drive = "If the target drive is full, the program deletes the oldest versions first and shows a warning."
-    passage = piece("drive", f"{drive} A backup takes an hour and runs at night.")
-    answer = (
-        "Out of room, the program removes the oldest versions first, displaying a warning if the target drive is {}."
-    )
-    turn = make_turn(
-        1, query="What of versions if the drive is full?", answer=answer.format("near its limit"), planned=PLANNED
-    )
-    cited, beside = (make_evidence_of(passage, text) for text in (drive, "A backup takes an hour and runs at night."))
-    assert find_uncovered([passage], [], turn.model_copy(update={"evidence": (cited,)})) is None
-    assert find_uncovered([passage], [], turn.model_copy(update={"evidence": (beside,)})) is not None
-    full = turn.model_copy(update={"answer": answer.format("90% used"), "evidence": (cited,)})
-    assert find_uncovered([passage], [], full) is not None
-
-
 @pytest.mark.parametrize(
     ("answerability", "question", "answer"),
     [
