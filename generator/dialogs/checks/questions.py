@@ -48,8 +48,8 @@ _COPIED_RUN = 17
 _MOST_TOLD, _LEAST_TOLD, _MOST_TELLING = 0.6, 3, 0.75
 # Content words of a question that may be all about what “it” is.
 _FEW_NAMED = 2
-# What cites in any language: “It is free [2, 5].”, “【2】”
-CITED = re.compile(r"(?<![\w\])])\[\d+(?:(?:, ?|[-–])\d+)*\]|【[^【】]*】")
+# What cites in any language: “It is free [2, 5].”, “【2】”, “【4:0†source】”; in Japanese headings are, too
+CITED = re.compile(r"(?<![\w\])])\[\d+(?:(?:, ?|[-–])\d+)*\]|【\d[^【】]*】")
 _MAY_BE_OWN = re.compile(r"\d$|^\[\d+[^\d\]]")
 
 # Small models copy the gap that a phrasing leaves for the subject of the question.

@@ -295,6 +295,12 @@ def test_what_is_unknown_beside_an_answer_may_be_anything(refusal: str) -> None:
     assert find_answer_fault(answer, "How many classes visited the museums?", (), [told]) is None
 
 
+def test_a_heading_in_brackets_is_no_citation() -> None:
+    with speaking("ja"):
+        assert find_voice_fault("【早割】プランは3000円です。", ()) is None
+        assert find_voice_fault("プランは3000円です【4:0†source】。", ())
+
+
 def test_an_empty_answer_is_refused() -> None:
     assert fault("…") == "empty answer"
 
