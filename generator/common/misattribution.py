@@ -53,7 +53,7 @@ def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list
     the question has and the number's own place lacks. Sentences with a “not” aren't looked at.
     """
     language = dialog_language()
-    if not parse_text(text)[3]:  # most have no number
+    if not parse_text(text)[3] or not language.spaced:  # most have no number; letters aren't words
         return []
     if language.matches("negation", text):  # “It isn't 110 minutes in turbo mode”
         parted = (text[start:end] for start, end in sentences(text))
