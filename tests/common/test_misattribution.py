@@ -55,7 +55,7 @@ def test_a_number_that_two_things_have_is_not_taken_for_that_of_the_other() -> N
 
 def test_letters_tell_no_two_things_apart() -> None:
     with speaking("ja"):
-        told = "一時利用は、最初の2時間が無料で、その後は24時間ごとに100円です。駐車券をなくしたときは300円をいただきます。"
+        told = "一時利用は、最初の2時間が無料で、その後は24時間ごとに100円です。駐車券をなくすと300円です。"
         asked = "桜台駅前駐車場の一時利用でかかる料金をすべて教えてください。"
         assert not find_misattributed("最初の2時間は無料です。", asked, [told])
 
