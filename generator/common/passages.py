@@ -26,7 +26,7 @@ _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
 _NAME_AFTER = re.compile(r"[ºª_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w|[A-Z]\.")
 _LONGEST_NAME, _ABBREVIATION = 60, 16
 _INITIAL = re.compile(r"(?<!\w)(?:[^\W\d_]|\d{1,3})\.\s+$")  # “a las 9 a. m. y”, “3. katta”
-_DIGIT_AFTER_STOP = re.compile(r"(?<=[。！？])\d")
+_START_AFTER_STOP = re.compile(r"(?<=[。！？])[\da-z]")
 _DIGIT_AFTER_WORD = re.compile(r"(?<=[a-zäöüß]{3}\. )\d")  # “… eine Brücke leiten. 640 Arbeiter …”
 # Of a list of sources: lines that begin like “[3] QuAC”, “Feinberg, R. (1998).”, “Feinberg, Richard. 1998.” or “Choi et
 # al. (2018) Eunsol Choi”, and what sentences of others have. Of 2,025 sentences that people cite none is one (ClapNQ,
@@ -194,7 +194,7 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             # Only the starts of sentences are used, so that nothing between two of them is lost.
             # Sentencex sees no end before a digit where no space stands between, and none at all in German: it gets a
             # letter in its place.
-            digit = _DIGIT_AFTER_WORD if language == "de" else _DIGIT_AFTER_STOP
+            digit = _DIGIT_AFTER_WORD if language == "de" else _START_AFTER_STOP
             found = get_sentence_boundaries(language, digit.sub("一", text[start:end]))
             begun = (start + boundary["start_index"] for boundary in found[1:])
             begun = (at for at in begun if not (_is_in_name(text, at) or _is_abbreviated(text, at, no_end)))

@@ -107,7 +107,13 @@ def test_a_sentence_may_begin_without_a_space() -> None:
 
 @pytest.mark.parametrize("code", ["ja", "zh"])
 def test_a_sentence_may_begin_with_a_digit_where_no_spaces_are_written(code: str) -> None:
-    parts = ["月曜日は休館日です。", "5冊まで借りられます。", "「はい。3回です。」", "２０日は休みです。"]
+    parts = [
+        "月曜日は休館日です。",
+        "5冊まで借りられます。",
+        "「はい。3回です。」",
+        "iPhoneで開きます。",
+        "２０日は休みです。",
+    ]
     text = "".join(parts)
     assert [text[start:end] for start, end in sentences(text, code)] == parts
 
