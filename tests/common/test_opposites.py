@@ -10,7 +10,7 @@ TOLD = (
     "the town. If your income falls, your benefit increases. Interest stops during deferment. Dogs are kept on a "
     "leash. Boats for three guests or more have a cabin. The desk is open from 9 am to 6 pm, on Sunday until 4 pm. "
     "Children are not to be "
-    "included in the count of guests."
+    "included in the count of guests. The picture was shown in Vienna and sold to a soap maker."
 )
 
 
@@ -33,6 +33,7 @@ TOLD = (
         ("Nobody counts children: the count of guests excludes them.", []),
         ("Children aren't in the count of guests: it excludes them.", []),
         ("A few of the boats have a cabin for guests.", []),
+        ("The soap maker had bought the picture, which was shown in Vienna.", []),  # two sides of one event
         ("The pool is closed.", []),  # one word says too little of what is meant
     ],
 )
