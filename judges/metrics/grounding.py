@@ -8,7 +8,6 @@ attribution (BEGIN's, Dziri et al. 2022; Q²'s, Honovich et al. 2021). `benchmar
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from math import exp, log1p
 from pathlib import Path
 
@@ -163,10 +162,6 @@ def _days() -> frozenset[str]:
     return language.listed("weekday").union(month.casefold() for month in language.months)
 
 
-def _is_unit(word: str) -> bool:
-    return any(word.casefold() in group for group in dialog_language().same)
-
-
 def _find_other_language(passages: Sequence[Passage]) -> str | None:
     """Return the language of a passage that isn't in the dialog's: of a collection in several, some may be."""
     expected = dialog_language()
@@ -273,12 +268,6 @@ class GroundingJudge(ComputingJudge):
         others = find_other_units(claim, texts)
         if found["numbers said by nobody"] or others:
             score = min(score, WRONG_NUMBER)
-        elif any(
-            unit.text in missing.words and _is_unit(unit.text)
-            for number, unit in pairwise(read_terms(claim))
-            if is_telling(number)
-        ):
-            score = min(score, (weights.incorrect + weights.correct) / 2)  # the passages may count something else
         supported = score >= weights.correct
         swaps = find_swaps(claim, texts) if supported else []
         titles = [p.title for p in passages] if swaps else []  # what a page is about stands for any part of it
