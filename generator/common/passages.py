@@ -192,8 +192,8 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
         while start < block_end:
             end = min(start + _AT_ONCE, block_end)
             # Only the starts of sentences are used, so that nothing between two of them is lost.
-            # Sentencex sees no end before a digit where no space stands between, and none at all in German: it gets a
-            # letter in its place.
+            # Sentencex sees no end before a digit or small letter where no space stands between, nor before a digit in
+            # German: it gets a letter in its place.
             digit = _DIGIT_AFTER_WORD if language == "de" else _START_AFTER_STOP
             found = get_sentence_boundaries(language, digit.sub("一", text[start:end]))
             begun = (start + boundary["start_index"] for boundary in found[1:])

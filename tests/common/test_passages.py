@@ -106,12 +106,12 @@ def test_a_sentence_may_begin_without_a_space() -> None:
 
 
 @pytest.mark.parametrize("code", ["ja", "zh"])
-def test_a_sentence_may_begin_with_a_digit_where_no_spaces_are_written(code: str) -> None:
+def test_a_sentence_may_begin_with_a_digit_or_small_letter_where_no_spaces_are_written(code: str) -> None:
     parts = [
         "月曜日は休館日です。",
+        "iPhoneで開きます。",
         "5冊まで借りられます。",
         "「はい。3回です。」",
-        "iPhoneで開きます。",
         "２０日は休みです。",
     ]
     text = "".join(parts)
