@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.dialogs.filter import Filter, check_columns, filter_pairs, list_judges, parse_filter
+from generator.dialogs.filter import Filter, check_columns, filter_pairs, list_judges, loses_unjudged, parse_filter
 from generator.errors import ConfigError
 from generator.schema import Evidence, Label, Verdict
 from judges.llm.idk import IdkJudge
@@ -78,6 +78,12 @@ def test_a_run_without_the_column_refuses_the_filter(keep: str) -> None:
     check_columns("rl_f>0.5 and idk!=yes and difficulty=hard and overlap<1", judges)
     with pytest.raises(ConfigError, match=rf"^judge\.filter: {keep}: .* that this run has: .*rl_f"):
         check_columns(keep, judges)
+
+
+@pytest.mark.parametrize("keep", ["verified", "verdict=correct", "verdict!=unjudged", "pairs and grounding=correct"])
+def test_who_keeps_no_unjudged_pair_loses_what_a_judge_fails_on(keep: str) -> None:
+    assert loses_unjudged(keep, GroundingJudge())
+    assert not loses_unjudged("pairs and verdict!=incorrect", GroundingJudge())
 
 
 def test_scores_of_a_judge_that_decides_are_compared_with_numbers() -> None:
