@@ -1,7 +1,7 @@
-"""Compare numbers by their units: “75%” isn't “75 minutes”, two weeks are 14 days, and 23 euros may be a sum."""
+"""Compare numbers by their units: “75%” isn't “75 minutes”, two weeks are 14 days, and 10 euros may be computed."""
 
 import re
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from itertools import combinations_with_replacement
 
@@ -19,7 +19,7 @@ _YEAR = re.compile(r"1\d{3}|20\d\d")
 _MONTHS = 12  # of a year
 _AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
 _PARTS_OF_HUNDRED = {"50", "25"}
-_MOST_ADDENDS = 6  # of more numbers nearly any is a sum
+_MOST_ADDENDS = 6
 _LEAST_BARE = 10  # of a number without a unit: smaller ones are the difference of others by chance
 
 
@@ -55,17 +55,15 @@ def find_other_units(text: str, sources: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
-    """Return the numbers with units of a text that may be computed, by their digits, as `23 euros = 5 + 9 + 9`.
+    """Return the numbers of a text that may be computed, by their digits, as `10 euros = 95 - 85`.
 
-    They are the sum of two or three numbers that the sources have with that unit, or such a number for a year of months
-    or weeks, a week, or a month of weeks. A number comes twice in a sum only where one of the texts says “two”. Or they
-    are the difference of two numbers that the text and the sources have, one of them with that unit if there is one, or
-    a percentage of one, or its half where the sources say “half”.
+    They are the difference of two numbers that the text and the sources have, one of them with that unit if there is
+    one, the sum of two or three with it, a percentage of one, or its half where the sources say “half”. What the text
+    doesn't name isn't computed from: of a middling model's wrong numbers 25 were such a sum by chance.
     """
     found = dict[str, str]()
     if not (numbers := _read_units(text)):  # most have none
         return found
-    counts = {digits for each in (text, *sources) for *_, digits, _ in parse_text(each)[3]}
     readings = [each for source in sources for each in _read_units(source) if _DECIMAL.fullmatch(each[0])]
     own, percent = {number for number, *_ in numbers}, _unit_places().get("%")
     percentages = own & {number for number, of, _ in readings if of == percent}
@@ -76,17 +74,7 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
         told = {n for n, of, _ in readings if of == unit}
         if number in told or not _DECIMAL.fullmatch(number):
             continue
-        value, added = Decimal(number), list[Decimal]()
-        if unit is not None and len(told) <= _MOST_ADDENDS:
-            each_told = sorted(map(Decimal, told))
-            parts = [[*each] for size in (2, 3) for each in combinations_with_replacement(each_told, size)]
-            parts += [[amount] * times for amount in each_told for times in (4, 7, 12, 52)]
-            sums = (each for each in parts if sum(each) == value)
-            added = next((each for each in sums if len(each) > 3 or _are_counted(each, counts)), [])
-        if added:
-            times = f"{len(added)} x {added[0]}" if len(added) > 3 else " + ".join(map(str, added))
-            found[number] = f"{spelt} = {times}"
-            continue
+        value = Decimal(number)
         alike = amounts & told if unit is not None else amounts if value >= _LEAST_BARE else set[str]()
         if unit in _scales() and _scales()[unit][1] == _MONTHS:
             alike = alike.union(filter(_YEAR.fullmatch, amounts))  # “30 years later” of 1475 and 1505
@@ -96,16 +84,14 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
 
 
 def _derive(number: Decimal, amounts: Collection[str], alike: Collection[str], percentages: set[str]) -> str | None:
-    """Return how a number is the difference of two amounts, or a percentage of one, with its unit in the sources."""
+    """Return how a number is a difference, a sum or a percentage of amounts, with its unit in the sources."""
     wholes = sorted(map(Decimal, alike))
+    sums = (each for size in (2, 3) for each in combinations_with_replacement(wholes[:_MOST_ADDENDS], size))
     pairs = [(one, other) for one in wholes for other in sorted(map(Decimal, amounts))]
     found = [f"{max(pair)} - {min(pair)}" for pair in pairs if abs(pair[0] - pair[1]) == number]
+    found += [" + ".join(map(str, each)) for each in sums if sum(each) == number]
     found += [f"{p}% of {each}" for p in sorted(percentages) for each in wholes if Decimal(p) * each == 100 * number]
     return found[0] if found else None
-
-
-def _are_counted(addends: Sequence[Decimal], counts: Container[str]) -> bool:
-    return all(addends.count(each) == 1 or str(addends.count(each)) in counts for each in addends)
 
 
 @cached_by_language(64)
