@@ -58,8 +58,8 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
     """Return the numbers of a text that may be computed, by their digits, as `10 euros = 95 - 85`.
 
     They are the difference of two numbers that the text and the sources have, one of them with that unit if there is
-    one, the sum of two or three with it, a percentage of one, or its half where the sources say “half”. What the text
-    doesn't name isn't computed from: of a middling model's wrong numbers 25 were such a sum by chance.
+    one, the sum of two or three with a unit, a percentage of one, or its half where the sources say “half”. What the
+    text doesn't name isn't computed from: of a middling model's wrong numbers 25 were such a sum by chance.
     """
     found = dict[str, str]()
     if not (numbers := _read_units(text)):  # most have none
@@ -78,15 +78,17 @@ def find_sums(text: str, sources: Sequence[str]) -> dict[str, str]:
         alike = amounts & told if unit is not None else amounts if value >= _LEAST_BARE else set[str]()
         if unit in _scales() and _scales()[unit][1] == _MONTHS:
             alike = alike.union(filter(_YEAR.fullmatch, amounts))  # “30 years later” of 1475 and 1505
-        if derived := _derive(value, amounts, alike, percentages):
+        if derived := _derive(value, amounts, alike, alike if unit is not None else (), percentages):
             found[number] = f"{spelt} = {derived}"
     return found
 
 
-def _derive(number: Decimal, amounts: Collection[str], alike: Collection[str], percentages: set[str]) -> str | None:
+def _derive(
+    number: Decimal, amounts: Collection[str], alike: Collection[str], addends: Collection[str], percentages: set[str]
+) -> str | None:
     """Return how a number is a difference, a sum or a percentage of amounts, with its unit in the sources."""
-    wholes = sorted(map(Decimal, alike))
-    sums = (each for size in (2, 3) for each in combinations_with_replacement(wholes[:_MOST_ADDENDS], size))
+    wholes, parts = sorted(map(Decimal, alike)), sorted(map(Decimal, addends))[:_MOST_ADDENDS]
+    sums = (each for size in (2, 3) for each in combinations_with_replacement(parts, size))
     pairs = [(one, other) for one in wholes for other in sorted(map(Decimal, amounts))]
     found = [f"{max(pair)} - {min(pair)}" for pair in pairs if abs(pair[0] - pair[1]) == number]
     found += [" + ".join(map(str, each)) for each in sums if sum(each) == number]

@@ -6,6 +6,8 @@ from generator.common.support import find_unsupported
 from generator.common.units import convert_units, find_other_units, find_sums
 from tests.support.languages import speaking
 
+TERMS = "Give notice three months before. Guests stay three nights a month. The fee is 120 crowns, due within 10 days."
+
 
 @pytest.mark.parametrize(
     ("code", "said", "source", "same"),
@@ -64,10 +66,11 @@ def test_what_sources_say_in_words_alone_may_be_another_unit() -> None:
         ("It's six months: two terms of three months.", {"6"}),
         ("Rooms are let for six months.", set()),  # that it is twice three nobody says
         ("Rooms are let for three years.", set()),
+        ("It costs 130 crowns (120 + 10 surcharge).", set()),  # the 10 are days
     ],
 )
-def test_a_sum_is_of_numbers_that_the_text_names(said: str, sums: set[str]) -> None:
-    assert set(find_sums(said, ["Give notice three months before. Guests stay three nights a month."])) == sums
+def test_a_sum_is_of_numbers_with_a_unit_that_the_text_names(said: str, sums: set[str]) -> None:
+    assert set(find_sums(said, [TERMS])) == sums
 
 
 @pytest.mark.parametrize(
