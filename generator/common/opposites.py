@@ -11,11 +11,13 @@ class _Sentence(NamedTuple):
     """A sentence, its words' stems in their order, how they are spelt, and which of them tell something.
 
     Attributes:
+        denied: which of them a “not” denies: those up to the next that tells something.
         things: the stems that tell something and are neither numbers nor their units.
     """
 
     stems: tuple[str, ...]
     spelt: tuple[str, ...]
+    denied: tuple[bool, ...]
     content: frozenset[str]
     things: frozenset[str]
     text: str
@@ -55,13 +57,20 @@ def _find(said: _Sentence, told: list[_Sentence], opposites: Mapping[str, frozen
         same = {stem}.union(*(opposites[other] for other in others)).difference({*said.stems} - {stem})
         if any(not same.isdisjoint(each.stems) or each.denies != said.denies for each in alike):
             continue
-        if any(not others.isdisjoint(each.stems) and not _is_turned(said, each) for each in alike):
+        if any(_contradicts(each, said, place, others) and not _is_turned(said, each) for each in alike):
             yield said.spelt[place]
 
 
 def _is_alike(about: frozenset[str], things: frozenset[str], told: _Sentence) -> bool:
     shared = len(about & told.content)
     return shared > 1 and 2 * shared >= len(about) and not things.isdisjoint(about)
+
+
+def _contradicts(told: _Sentence, said: _Sentence, place: int, others: frozenset[str]) -> bool:
+    """Return True if a sentence has an opposite of a word, both denied or neither: “not easy” is “difficult”."""
+    return any(
+        stem in others and denied == said.denied[place] for stem, denied in zip(told.stems, told.denied, strict=True)
+    )
 
 
 def _is_turned(said: _Sentence, told: _Sentence) -> bool:
@@ -84,23 +93,30 @@ def _opposites() -> Mapping[str, frozenset[str]]:
 @cached_by_language(4096)
 def _read(text: str) -> tuple[_Sentence, ...]:
     language, (text, tokens) = dialog_language(), read_tokens(text)
-    limit = language.pattern("limit", text)
+    limit, negation = language.pattern("limit", text), language.pattern("negation", text)
     limits = {at for each in (limit.finditer(text) if limit else ()) for at in range(*each.span())}
-    found, words = list[_Sentence](), list[tuple[str, int, bool]]()
-    measured = False  # whether a number stands right before
+    denials = [each.span() for each in negation.finditer(text)] if negation else []
+    found, words = list[_Sentence](), list[tuple[str, int, bool, bool]]()
+    denied, measured = False, False  # by a “not” before it; whether a number stands right before
     for spelt, key, start, is_number in [*tokens, (".", "", len(text), False)]:
-        if key and start not in limits:
-            words.append((spelt, start, is_number or measured))
-        elif not key and words and ends_sentence(spelt, words[-1][0]):
+        if key:
+            while denials and denials[0][1] <= start:
+                denied = bool(denials.pop(0))
+            if start not in limits:
+                words.append((spelt, start, denied, is_number or measured))
+            denied = denied and spelt.casefold() in language.idle
+        elif words and ends_sentence(spelt, words[-1][0]):
             stems = stem_words([word.casefold() for word, *_ in words])
             telling = {
                 stem: measures
-                for stem, (word, _, measures) in zip(stems, words, strict=True)
+                for stem, (word, *_, measures) in zip(stems, words, strict=True)
                 if word.casefold() not in language.idle
             }
             things = frozenset(stem for stem, measures in telling.items() if not measures)
-            spelt_words = tuple(word for word, *_ in words)
-            found.append(_Sentence(tuple(stems), spelt_words, frozenset(telling), things, text[words[0][1] : start]))
+            spelt_words, denials_of = tuple(word for word, *_ in words), tuple(each[2] for each in words)
+            found.append(
+                _Sentence(tuple(stems), spelt_words, denials_of, frozenset(telling), things, text[words[0][1] : start])
+            )
             words = []
-        measured = is_number
+        denied, measured = denied and bool(key), is_number
     return tuple(found)

@@ -6,6 +6,7 @@ from generator.common.language import Languages, load_language, use_languages
 from generator.common.opposites import find_opposites
 
 TOLD = (
+    "Maps aren't sold at the gate, and it is difficult to find the gate without one. "
     "The pool is open in July. The water is warmer in the small basin than in the large one. The yard lies south of "
     "the town. If your income falls, your benefit increases. Interest stops during deferment. Dogs are kept on a "
     "leash. Boats for three guests or more have a cabin. The desk is open from 9 am to 6 pm, on Sunday until 4 pm. "
@@ -30,6 +31,7 @@ TOLD = (
         ("Interest continues during deferment.", ["continues"]),
         ("Boats for at least three guests have a cabin.", []),  # a limit, which `denials` compares
         ("On Saturday, when it closes at 6 pm in place of 4 pm.", []),  # numbers alone don't tell what is meant
+        ("Maps aren't sold there; it is not easy to find the gate without one.", []),
         ("Nobody counts children: the count of guests excludes them.", []),
         ("Children aren't in the count of guests: it excludes them.", []),
         ("A few of the boats have a cabin for guests.", []),
