@@ -273,7 +273,7 @@ def test_the_nearest_thing_beside_what_is_not_known_is_no_part_of_an_answer(kind
 
 def test_an_answer_is_checked_against_the_question_without_its_slips() -> None:
     typed, meant = "how mich is the trma", "How much is the tram?"
-    model = Scripted(answer=[{"answer": "You pay at the counter."}, {"answer": "The tram runs for 12 crowns."}])
+    model = Scripted(answer=[{"answer": "How much is the tram."}, {"answer": "The tram runs for 12 crowns."}])
     turn: Turn = model.run(lambda: Answer().acall((TRAM, BUS), (), Asked(typed, meant), KINDS["direct"]))
     assert (turn.answer, turn.query, turn.clean_query) == ("The tram runs for 12 crowns.", typed, meant)
     assert typed in task(model.prompts("answer")[0]), "the model reads what was typed"
