@@ -1,11 +1,13 @@
 """Find where a text contradicts its sources: “isn't refunded” for “is refunded”, “after breakfast” for “before” it."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.support import ends_sentence, read_tokens
 
+# A denial; an exception, which is also a “not” that only says what is meant: “letters that aren't answered”, “if not”.
 _DENIED, _EXCEPTS = "not", "except"
 # Tells nothing by itself, but is what “must not be used in the pool” denies.
 _USE = "use"
@@ -68,7 +70,7 @@ def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[s
 def _find_denials(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
     """Yield the words that a clause denies and sentences like it don't, or the other way round."""
     alike, denied = _list_alike(clause, told), sum(term.denied for term in clause.terms)
-    for term in clause.terms:
+    for term in () if clause.excepts else clause.terms:
         if term.number or _BEFORE in term.marks or (term.denied and denied > 1):
             continue  # “Wait before you swim” doesn't say that you swim, nor “it's not that dogs aren't allowed” either
         like = [sentence for sentence, shared in alike if term.key in shared]
@@ -111,7 +113,8 @@ def _read(text: str, marks: str) -> tuple[_Part, ...]:
         (_EXCEPTS, language.pattern("exception", text)),
     ):
         others = pattern.finditer(text) if pattern else ()
-        found += ((*each.span(), mark, each[0]) for each in others if each.start() not in inside)  # “no more than”
+        for each in (each for each in others if each.start() not in inside):  # “no more than”
+            found.append((*each.span(), _EXCEPTS if _restricts(tokens, each.start()) else mark, each[0]))
     found.sort()
     parts, terms, of_part, said, before = list[_Part](), list[_Term](), set[str](), dict[str, str](), ""
     for word, key, start, is_number in [*tokens, (".", "", len(text), False)]:
@@ -135,3 +138,16 @@ def _read(text: str, marks: str) -> tuple[_Part, ...]:
             said.pop(_DENIED, None)
         before = word
     return tuple(parts)
+
+
+def _restricts(tokens: Sequence[tuple[str, str, int, bool]], start: int) -> bool:
+    """Return True if a “not” that starts there stands right behind “that”, “who” or “if”, but for “is” or “does”.
+
+    Behind a comma it tells something: “…, which isn't refunded.”
+    """
+    language = dialog_language()
+    place = bisect_left(tokens, start, key=lambda token: token[2]) - 1
+    while place >= 0 and tokens[place][0].casefold() in language.listed("auxiliary"):
+        place -= 1
+    openers = language.listed("clause") | language.listed("question")
+    return place > 0 and tokens[place][0].casefold() in openers and tokens[place - 1][0] not in ",;:"

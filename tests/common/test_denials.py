@@ -48,6 +48,8 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
 @pytest.mark.parametrize(
     ("told", "text", "flips"),
     [
+        ("Letters that are not answered within ten days are sent again.", "Answer letters within ten days.", []),
+        ("Guests who have not registered can't use the pool.", "Guests who have registered can use the pool.", []),
         ("Letters within ten days are not answered again.", "Letters within ten days are answered.", ["answered"]),
         ("A bike in the yard is insured if it was locked.", "A bike that wasn't locked in the yard isn't insured.", []),
         ("Letters are sent by post, which isn't answered for.", "Letters sent by post are answered for.", ["answered"]),
