@@ -1,4 +1,4 @@
-"""What a text has the opposite of."""
+"""Opposites: where a text has the contrary of a word of its sources."""
 
 import pytest
 

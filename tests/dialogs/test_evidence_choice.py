@@ -160,23 +160,32 @@ def test_no_sentence_joins_a_choice_that_covers_the_answer_for_one_word_of_it() 
     assert model.stages == ["answer", "evidence"]
 
 
-def test_what_tells_again_what_was_said_before_is_evidence() -> None:
-    texts = ["Her mother drops Cotton into a bucket of water.", "Then Cotton changed her mind and liked being special."]
-    before = said(("How does it end?", "In the end she changed her mind and liked being special."))
-    model = Scripted(answer=["Yes. After the water she changed her mind."], evidence=[{"evidence": [1, 2]}])
-    story, asked = piece("story", " ".join([*texts, "Mice walk."])), Asked("Does she no longer want to be orange?")
-    step = Answer(reasoning=False)
-    turn: Turn = model.run(lambda: step.acall([story], before, asked, KINDS["clarification"]))
-    assert [each.text for each in turn.evidence] == texts
-
-
-def test_what_tells_what_the_question_says_is_evidence_of_an_answer_that_confirms_it() -> None:
-    texts = ["In 1986 The Next Move was released.", "It went platinum, becoming the best selling record of the year."]
-    before = said(("Which album sold better?", "The Next Move: it became the best-selling record of 1986."))
-    model = Scripted(answer=["Yes, it became the best-selling record of 1986."], evidence=[{"evidence": [1, 2]}])
-    records, asked = piece("records", " ".join([*texts, "Mice walk."])), Asked("Do you mean the best-selling record?")
-    step = Answer(reasoning=False)
-    turn: Turn = model.run(lambda: step.acall([records], before, asked, KINDS["clarification"]))
+@pytest.mark.parametrize(
+    ("before", "question", "answer", "texts"),
+    [
+        (
+            ("How does it end?", "In the end she changed her mind and liked being special."),
+            "Does she no longer want to be orange?",
+            "Yes. After the water she changed her mind.",
+            [
+                "Her mother drops Cotton into a bucket of water.",
+                "Then Cotton changed her mind and liked being special.",
+            ],
+        ),
+        (
+            ("Which album sold better?", "The Next Move: it became the best-selling record of 1986."),
+            "Do you mean the best-selling record?",
+            "Yes, it became the best-selling record of 1986.",
+            ["In 1986 The Next Move was released.", "It went platinum, becoming the best selling record of the year."],
+        ),
+    ],
+)
+def test_what_tells_again_what_was_asked_or_said_before_is_evidence(
+    before: tuple[str, str], question: str, answer: str, texts: list[str]
+) -> None:
+    model = Scripted(answer=[answer], evidence=[{"evidence": [1, 2]}])
+    passage, step = piece("told", " ".join([*texts, "Mice walk."])), Answer(reasoning=False)
+    turn: Turn = model.run(lambda: step.acall([passage], said(before), Asked(question), KINDS["clarification"]))
     assert [each.text for each in turn.evidence] == texts
 
 
