@@ -19,7 +19,7 @@ _YEAR = re.compile(r"1\d{3}|20\d\d")
 _MONTHS = 12  # of a year
 _AMOUNTS = {"one": "1", "half": "0.5", "quarter": "0.25"}
 _PARTS_OF_HUNDRED = {"50", "25"}
-_MOST_ADDENDS = 6
+_MOST_ADDENDS = 6  # looked at for a sum
 _LEAST_BARE = 10  # of a number without a unit: smaller ones are the difference of others by chance
 
 

@@ -175,7 +175,7 @@ def _answerable(item: Dialog) -> list[Turn]:
 
 
 def _begins(answer: str, rest: str) -> bool:
-    """Return whether an answer begins with what is left of it without its refusals, by a sentence or three words."""
+    """Return True if an answer begins with what is left of it without its refusals, by a sentence or three words."""
     _, end = next(iter(sentences(rest, dialog_language().code)), (0, 0))
     return answer.startswith(rest[:end]) or words(answer)[:3] == words(rest)[:3]
 

@@ -19,6 +19,7 @@ from generator.common.misattribution import find_misattributed
 from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_plainly
 from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.opposites import find_opposites
+from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
 from generator.common.support import (
@@ -30,13 +31,16 @@ from generator.common.support import (
 )
 from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests
-from generator.dialogs.checks.evidence import drop_counts, find_uncovered, is_telling, may_reword
+from generator.dialogs.checks.evidence import drop_counts, find_uncovered, is_telling
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
 # The most that an answer is worth with a number in digits, or above three, that stands nowhere: among the responses
 # that it learned from, people found no more than so many of these grounded.
 WRONG_NUMBER = 0.2
+# Content words and numbers of an answer that passages have, from which its others may be other words for theirs. Of
+# 1,843 responses that people labelled (`benchmarks/grounding.py`) this changes 15, 9 of them not grounded.
+_REWORDED = 7
 SHORT = 12  # words: longer ones with a refusal in each clause mostly claim something
 SOME_LENGTH = 20  # words: English texts of that length without “the”, “of” and the like are lists
 NO_CLAIM = "claims nothing"  # why a refusal or a courtesy is correct
@@ -199,6 +203,24 @@ def _declines(turn: Turn) -> bool:
     )
 
 
+def _may_reword(answer: str, passages: Sequence[str]) -> bool:
+    """Return True if an answer may say in other words what passages say, as the long answers of large models do.
+
+    Passages have seven of its content words and numbers, half of those of each of its sentences with two or more, and
+    all of its names and numbers.
+    """
+    terms = read_terms(answer)
+    if len(terms) < _REWORDED:
+        return False
+    known = set[str]().union(*(term_keys(text) for text in passages))
+    own = [term for term in terms if term.key not in known]
+    if len(terms) - len(own) < _REWORDED or any(term.kind == "name" or is_telling(term) for term in own):
+        return False
+    parts = (read_terms(answer[start:end]) for start, end in sentences(answer))
+    told = ((sum(term.key in known for term in part), len(part)) for part in (terms, *parts))
+    return all(size < 2 or 2 * shared >= size for shared, size in told)
+
+
 class GroundingJudge(ComputingJudge):
     """Labels an answer `correct` if passages support what it says, else `incorrect`, or `unjudged` between.
 
@@ -294,7 +316,7 @@ class GroundingJudge(ComputingJudge):
         vague = unread and not (missing.names or telling)
         vague = vague or (makes_up_options and not missing.numbers)  # a person may know what could be meant
         # Nobody can have told what an agent feels.
-        reworded = not (others or swaps or found["first person"]) and label == "incorrect" and may_reword(claim, texts)
+        reworded = not (others or swaps or found["first person"]) and label == "incorrect" and _may_reword(claim, texts)
         sums = find_sums(claim, [*texts, *said]) if telling and label == "incorrect" and not (others or swaps) else {}
         computed = bool(sums) and all(read_terms(number)[0].key in sums for number in telling)
         if small or reworded or computed or (label == "incorrect" and (vague or not named)):

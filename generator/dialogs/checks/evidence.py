@@ -30,9 +30,6 @@ _MOST_RETOLD, _COPIED = 0.75, 0.75
 # Of each sentence of an answer that only says what was said before, in three such words or more; costs none of these.
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
-# Content words and numbers of an answer that passages have, from which its others may be other words for theirs. Of
-# 1,843 responses that people labelled (`benchmarks/grounding.py`) this changes 15, 9 of them not grounded.
-_REWORDED = 7
 _COUNTS = {"2", "3"}
 
 _DIGIT = re.compile(r"\d")
@@ -119,24 +116,6 @@ def _count_items(text: str) -> set[str]:
         return {str(len(commas) + last) for last in (1, 2)} - {"1", "2"}  # two are parted by “and”
     listed = takewhile(lambda line: not line.strip() or line[0].isspace() or _ITEM.match(line), more)
     return {str(sum(bool(_ITEM.match(line)) for line in listed))}
-
-
-def may_reword(answer: str, passages: Sequence[str]) -> bool:
-    """Return True if an answer may say in other words what passages say, as the long answers of large models do.
-
-    Passages have seven of its content words and numbers, half of those of each of its sentences with two or more, and
-    all of its names and numbers.
-    """
-    terms = read_terms(answer)
-    if len(terms) < _REWORDED:
-        return False
-    known = set[str]().union(*(term_keys(text) for text in passages))
-    own = [term for term in terms if term.key not in known]
-    if len(terms) - len(own) < _REWORDED or any(term.kind == "name" or is_telling(term) for term in own):
-        return False
-    parts = (read_terms(answer[start:end]) for start, end in sentences(answer))
-    told = ((sum(term.key in known for term in part), len(part)) for part in (terms, *parts))
-    return all(size < 2 or 2 * shared >= size for shared, size in told)
 
 
 def _list_claims(text: str) -> list[frozenset[str]]:
