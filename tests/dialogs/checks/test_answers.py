@@ -149,7 +149,6 @@ def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -
         ("The day ticket.", "And how much is it?"),
         ("A survey of 2005–06 tells of the tram's drivers, and in May 2010 it was held again.", "How many ride it?"),
         ("The harbour has 24 berths, half of them new.", "What year did the harbour open?"),
-        ("The harbour lies on the northern coast, near the old market.", "Why did the harbour grow?"),
         ("The tram leaves from the harbour and goes to the old market.", "And how long does the ride take?"),
         ("Both stop at the harbour.", "What's the difference between the tram and the bus?"),
         ("Both stop at the harbour. Both are green.", "What's the difference between the tram and the bus?"),
@@ -183,18 +182,13 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("It doubles every night.", "How much is it?"),
         ("In 2005 the tram had 2010 passengers a day.", "How many people took it?"),
         ("Some 1500–2000 people.", "How many people took it?"),
-        ("The old market was closed to make room for it.", "Why did the harbour grow?"),
-        ("That's down to the ships, which were too large for the river.", "Why did the harbour grow?"),
-        ("It was thanks to large ships.", "Why did the harbour grow?"),
-        ("Ships that were too large for the river came here, which caused it.", "Why did the harbour grow?"),
+        ("Ships were too large for the river.", "Why did the harbour grow?"),
         ("Both stop at the harbour: the tram daily, the bus on Sundays.", "What's the difference between the two?"),
         ("Both stop at the harbour. The tram is green.", "What's the difference between the two?"),
         ("Both stop at the harbour, but only the tram runs at night.", "What's the difference between the two?"),
         ("I don't have information on that. Please ask the drivers at the counter.", "Is there a bar on the tram?"),
         ("I don't know.", "How many lines are there?"),
         ("I don't know if the ferry to Orrin runs on Sundays in winter.", WHAT),
-        ("It isn't: the ride takes an hour.", "Why is the ride as long as three hours?"),
-        ("There is no later tram: the last one leaves at six.", "Why is the later tram dearer?"),
         ("The number of lines isn't known, but the tram serves the harbour.", "How many lines are there?"),
         ("I don't know when it opened; it has 24 berths.", "What year did it open?"),
         ("A crown a day, or a cup of tea.", "How much is it?"),
@@ -234,44 +228,24 @@ def test_a_short_answer_or_a_refusal_is_accepted(answer: str, question: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("answer", "gives"),
-    [
-        ("Salt water rots wood.", True),
-        ("Usually salt water, which rots the wood.", True),
-        ("Jetties of wood are renewed.", False),
-        ("They are renewed in the spring.", False),
-        ("The old one was green.", False),
-    ],
-)
-@pytest.mark.parametrize("link", [", since salt water rots", ". Salt water rots such"])
-def test_a_reason_of_the_documents_needs_no_because(answer: str, gives: bool, link: str) -> None:
-    jetty = piece("jetty", f"Jetties of wood are renewed each year{link} wood. The old one was green.")
-    found = find_answer_fault(answer, "Why are the jetties renewed so often?", [], (jetty,))
-    assert (found is None) is gives
-
-
-@pytest.mark.parametrize(
     ("code", "question", "wrong", "right"),
     [
         ("de", "Wie viele Linien halten dort?", "Die Bahn fährt durch ein Tal.", "Nur eine."),
         ("de", "Und wie viel kostet das?", "Die Karte gibt es am Schalter.", "Für Kinder ist es frei."),
         ("de", "Wie lange dauert die Fahrt?", "Die Fähre fährt zur Insel.", "Bis zum Abend."),
         ("de", "In welchem Jahr begann der Bau?", "Er hat 24 Plätze.", "In den 70er Jahren."),
-        ("de", "Warum wuchs der Hafen?", "Der Hafen liegt am Markt.", "Er diente dem Handel."),
         ("de", "Was ist der Unterschied zwischen Bus und Bahn?", "Beide halten hier.", "Die Bahn ist grün."),
         ("fr", "Combien de lignes y passent ?", "Le tram traverse la vallée.", "Une seule."),
         ("fr", "Combien de temps dure le trajet ?", "Le bac va à l'île.", "Jusqu'au soir."),
         ("fr", "En quelle année fut-il ouvert ?", "Il a 24 places.", "Dans les années vingt."),
-        ("fr", "Pourquoi le port a-t-il grandi ?", "Le port est près du marché.", "Pour servir le marché."),
         ("fr", "Quelle est la différence entre le bus et le tram ?", "Les deux vont au port.", "Le bus coûte moins."),
         ("es", "¿Cuántas líneas paran allí?", "El tranvía recorre el valle.", "Solo una."),
         ("es", "¿Cuánto dura el viaje?", "El barco va a la isla.", "Hasta la noche."),
         ("es", "¿En qué año se abrió?", "Tiene 24 plazas.", "En los años veinte."),
-        ("es", "¿Por qué creció el puerto?", "El puerto está junto al mercado.", "Para servir al mercado."),
         ("es", "¿Cuál es la diferencia entre el bus y el tranvía?", "Ambos paran allí.", "El bus es verde."),
     ],
 )  # fmt: skip
-def test_other_languages_want_a_number_a_year_a_reason_or_a_difference_too(
+def test_other_languages_want_a_number_a_year_or_a_difference_too(
     code: str, question: str, wrong: str, right: str
 ) -> None:
     language = load_language(code)
