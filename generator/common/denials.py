@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
+from generator.common.scripts import has_question_mark
 from generator.common.support import ends_sentence, read_tokens
 
 # A denial; an exception, which is also a “not” that only says what is meant: “letters that aren't answered”, “if not”.
@@ -131,7 +132,7 @@ def _read(text: str, marks: str) -> tuple[_Part, ...]:
                 terms.append(_Term(key, word, said, is_number))
                 said = {}
         elif not key and (word in marks or ends_sentence(word, before)):
-            if terms:
+            if terms and not has_question_mark(word):  # a question says nothing
                 parts.append(_Part(tuple(terms), _DENIED in of_part, _EXCEPTS in of_part))
             terms, of_part, said = [], set(), {}
         elif word in ",;":  # “those without, while …”, “can't be made up, but …”

@@ -55,6 +55,12 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
         ("Letters are sent by post, which isn't answered for.", "Letters sent by post are answered for.", ["answered"]),
         ("Old roofs saved less than those without, while old walls saved 7.", "Old walls saved another 7.", []),
         ("Missed evenings can't be made up, but notes are sent.", "They can't, but notes of the evening are sent.", []),
+        ("The fee doesn t change on Sundays.", "The fee doesn't change on Sundays.", []),
+        ("Traders arent buying a stock every day.", "Traders aren't buying a stock every day.", []),
+        ("A card not expired for more than 2 years is valid.", "A card that hasn't expired for more than 2 years.", []),
+        ("Can I book trips abroad? No.", "You can't book trips abroad.", []),
+        ("The council failed to reach a firm decision.", "The council reached no firm decision.", []),
+        ("A film, banning by the city council.", "The film was banned by the city council.", []),
         ("Walkers can use a footbridge.", "Walkers can't use the bridge, but there is a footbridge.", []),
     ],
 )
