@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from operator import itemgetter
 
 from generator.common.language import languages, load_language
-from generator.common.scripts import WORD, ends_in_question_mark, is_plain, words
+from generator.common.scripts import WORD, count_words, ends_in_question_mark, is_plain, words
 from generator.schema import Document, Passage
 
 TOKEN, _PLAIN_TOKEN = re.compile(rf"(?:{WORD})|[^\w\s]"), re.compile(r"\w{1,64}|[^\w\s]")  # the latter is faster
@@ -46,6 +46,9 @@ _PLAIN_HEADING = re.compile(
     rf"(?:\A|\n[^\S\n]*\n)({_CAPITAL}(?: (?:{_CAPITAL}|\w{{1,4}}|&))* {_CAPITAL})[^\S\n]*\n(?=\S[^\n]*[.!?])"
 )
 _LEAST_TELLING = 3  # words: “Yes, certainly.” needs the question before it
+_ASKED = (
+    16  # words of a question at most: pages run headings into what they tell (“Open from 8 to 5 What can I bring?”)
+)
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
 # From two characters before what may be cut: “6|.3” and “6.|3”.
 _INSIDE_NUMBER = re.compile(r"(?s:.)\d[.,:]\d|\d[.,:]\d")
@@ -110,7 +113,7 @@ def passage(document: Document, start: int, end: int, name: str | None = None) -
 def told_in(passage: Passage) -> list[str]:
     """Return the sentences of a passage that tell something, without its title, with which the text of some begins.
 
-    A heading tells nothing, nor does a question, unless “Yes.” or the like follows it.
+    A heading tells nothing, nor does a question, unless it is long, or “Yes.” or the like follows it.
     """
     texts = [passage.text[start:end] for start, end in sentences(passage.text)]
     headings = {found[1] for found in _PLAIN_HEADING.finditer(passage.text)}
@@ -120,7 +123,7 @@ def told_in(passage: Passage) -> list[str]:
         if text != passage.title
         and not is_heading(text)
         and text not in headings
-        and (not ends_in_question_mark(text) or 0 < len(words(after)) < _LEAST_TELLING)
+        and (not ends_in_question_mark(text) or count_words(text) > _ASKED or 0 < len(words(after)) < _LEAST_TELLING)
     ]
 
 

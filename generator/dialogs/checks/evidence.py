@@ -245,10 +245,11 @@ def drop_needless(
 ) -> tuple[Evidence, ...]:
     """Return evidence without the sentences that can be spared, tried from the one that shares least with the answer.
 
-    One is left out if the others cover the answer and miss nothing by it, and it repeats another, or the answer has
-    less than 3/4 of its words and no fact was copied from it: small models cite what shares a word with their answer,
-    good ones what says it in other words (“the trial concluded with his acquittal”). Put beside two other sentences,
-    what people cite is all that is left for 96% (ClapNQ) and 98% (SQuAD 2.0) of answers (`benchmarks/evidence.py`).
+    One is left out if the others cover the answer and miss nothing by it, and it repeats another, or question and
+    answer have less than 3/4 of its words and no fact was copied from it: small models cite what shares a word with
+    their answer, good ones what says it in other words (“the trial concluded with his acquittal”). Put beside two other
+    sentences, what people cite is all that is left for 95% (ClapNQ) and 97% (SQuAD 2.0) of answers
+    (`benchmarks/evidence.py`).
     What claims nothing has no evidence; that of “Yes.” and what covers no answer stay.
 
     Args:
@@ -260,7 +261,10 @@ def drop_needless(
     terms, kept, texts = read_terms(answer), list(evidence), [each.text for each in evidence]
     if not terms:
         return tuple(kept)
-    said, copied = {term.key for term in terms}, [{term.key for term in read_terms(fact)} for fact in facts]
+    said, copied = (
+        {term.key for term in [*terms, *read_terms(question)]},
+        [{term.key for term in read_terms(fact)} for fact in facts],
+    )
     ranked = rank_sentences(texts, answer, question)
     for place in [*(set(range(len(texts))) - {*ranked}), *reversed(ranked)]:
         rest = [each for each in kept if each != evidence[place]]
