@@ -18,6 +18,7 @@ T = TypeVar("T")
 NON_QUESTION = "non-question"
 _CONVERSATIONAL = "conversational"
 _PARTIAL = "partial"
+_ANSWERED = ("answerable", _PARTIAL)
 # Words of a question that asks for one thing, at most, and for two, as a composite one does, and a partial one must.
 _USUAL, _TWO_THINGS = 12, 20
 # What `Facet.kind` calls both.
@@ -41,7 +42,7 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     aims = _draw_aims(taxonomy, types, seed, index)
     unclear = {place for place, aim in enumerate(aims) if _is_open(aim)}
     resolving = _resolve(links, aims, unclear, index)
-    _let_questions_clarify(links, types, unclear | resolving)
+    _match_clarifications(links, types, aims, unclear | resolving, index)
     standalone = _standalone(taxonomy, seed, index, links, unclear)
     forms = _draw_forms(aims, unclear, index, f"{seed}/form")
     non_question = next((share.type for share in taxonomy.later if share.type.name == NON_QUESTION), None)
@@ -157,13 +158,25 @@ def _resolve(links: list[Facet | None], aims: list[Facet | None], unclear: set[i
     return resolving
 
 
-def _let_questions_clarify(links: list[Facet | None], types: Sequence[QuestionType], kept: Collection[int]) -> None:
-    """Let no statement ask what the last answer means: its link changes places with that of a question."""
+def _match_clarifications(
+    links: list[Facet | None],
+    types: Sequence[QuestionType],
+    aims: Sequence[Facet | None],
+    kept: Collection[int],
+    number: int,
+) -> None:
+    """Let questions ask what the last answer means, and only where there was one: links change places for it.
+
+    A type with checks of its own, such as an opinion, asks for something else, or nothing; a refusal and courtesy mean
+    no more than they say.
+    """
     free = [i for i, link in enumerate(links) if link and i not in kept]
-    tells = [i for i in free if types[i].name == NON_QUESTION and (link := links[i]) and link.takes_up == "answer"]
-    asks = [i for i in free if types[i].name != NON_QUESTION and (link := links[i]) and link.takes_up != "answer"]
-    for place, other in zip(tells, asks, strict=False):
-        links[place], links[other] = links[other], links[place]
+    fit = [i for i in free if not types[i].checks and (not (aim := aims[i - 1]) or aim.name in _ANSWERED)]
+    others = [i for i in fit if (link := links[i]) and link.takes_up != "answer"]
+    for place in (i for i in free if (link := links[i]) and link.takes_up == "answer" and i not in fit):
+        if others:
+            other = others.pop((number + place) % len(others))
+            links[place], links[other] = links[other], links[place]
 
 
 def _draw_forms(aims: Sequence[Facet | None], unclear: Collection[int], number: int, key: str) -> dict[int, Form]:

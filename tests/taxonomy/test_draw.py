@@ -72,13 +72,20 @@ def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:
         assert dialog[0].standalone is None
 
 
-def test_who_only_tells_something_does_not_ask_what_an_answer_means() -> None:
-    shares = {"follow-up": 0.5, "clarification-of-intent": 0.25, "clarification-of-answer": 0.25}
-    made = plans(mtrag(multi_turn=shares, answerability={"answerable": 0.8, "underspecified": 0.2}), 100, 9)
-    links = [(t.multi_turn.name, t.name) for dialog in made for t in dialog if t.multi_turn]
-    assert ("clarification-of-answer", "non-question") not in links
-    names = Counter(name for name, _ in links)
-    assert names["clarification-of-answer"] == pytest.approx(0.25 * 100 * 8, abs=20)
+@pytest.mark.parametrize("name", ["mtrag", "mtrag_un"])
+def test_what_an_answer_means_is_asked_by_questions_that_ask_for_nothing_else_and_after_an_answer(name: str) -> None:
+    made = plans(load(build_choice("taxonomy", name)), 300)
+    clarified = [
+        (place, target, dialog[place - 1].expected)
+        for dialog in made
+        for place, target in enumerate(dialog)
+        if target.multi_turn and target.multi_turn.name == "clarification-of-answer"
+    ]
+    assert {before for _, _, before in clarified} == {"answerable", "partial"}
+    assert not any(target.checks for _, target, _ in clarified), "such as an opinion, or a statement"
+    assert len(clarified) == pytest.approx(0.09 * 300 * 7, abs=5)
+    at = Counter(place for place, _, _ in clarified)
+    assert len(at) == 7 and min(at.values()) > 0.5 * max(at.values()), "no place in a dialog tells what is asked there"
 
 
 def test_the_plan_has_the_shares_of_the_paper() -> None:
