@@ -19,6 +19,7 @@ from generator.errors import Rejected
 from generator.prompts.calls import call
 from generator.prompts.message_text import unquote
 from generator.prompts.sections import Documents
+from generator.prompts.signatures import REJECTED
 from generator.schema import Turn
 from taxonomy import QuestionType
 
@@ -30,6 +31,7 @@ class OtherWords(dspy.Signature):
 and what is asked stay as they are. Reply with the question alone."""
 
     length: str = dspy.InputField(desc="How long it may be")
+    rejected: str = dspy.InputField(desc=REJECTED)
     said: str = dspy.InputField(desc="The question")
     text: str = dspy.OutputField()
 
@@ -56,7 +58,8 @@ class Reword(dspy.Module):
         inputs = {"length": f"{question_type.tell_length()} at most", "said": question}
 
         async def draw(attempt: Attempt) -> str:
-            said = unquote((await call(self.predict, "reword", attempt.profile, len(history) + 1, **inputs)).text)
+            shown = {"rejected": attempt.rejected, **inputs}
+            said = unquote((await call(self.predict, "reword", attempt.profile, len(history) + 1, **shown)).text)
             fault = find_fault(said, documents, history, question_type, self.repetition)
             fault = fault or find_length_fault(said, question_type) or find_change(said, question, documents)
             if fault:

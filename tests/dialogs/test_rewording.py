@@ -5,6 +5,7 @@ from dspy import lm15
 
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.program import Options
+from generator.dialogs.rewording import ANOTHER
 from generator.dialogs.single import SingleDocumentDialog
 from tests.support.scripted import Entry, Scripted, kinds, piece, plan
 
@@ -53,6 +54,13 @@ def test_the_model_sees_the_question_alone_and_the_answer_is_to_its_words() -> N
 def test_a_question_stays_where_other_words_ask_for_something_else_or_fail(reply: Entry) -> None:
     question, model = ask(ASKED, *[reply] * 3)
     assert question == ASKED and len(model.of("reword")) == (1 if isinstance(reply, Exception) else 3)
+
+
+def test_the_next_attempt_is_told_why_the_last_was_refused() -> None:
+    other = "How much is the Lindau ferry there and back since 1963?"
+    question, model = ask(ASKED, "How much is a return on the Lindau ferry?", other)
+    first, second = (call.request.messages[-1].content for call in model.of("reword"))
+    assert question == other and ANOTHER not in first and ANOTHER in second
 
 
 def test_other_words_have_one_of_the_questions() -> None:
