@@ -242,7 +242,8 @@ def _says_something(answer: str, question: str) -> bool:
         return False
     told = drop_refusals(answer)
     names = {word.lower() for word in _INSIDE.findall(told) if word[0].isupper()}  # “in May”
-    said = content_of(told) | names
+    numbers = {term.key for term in read_terms(told) if term.key.isdigit()} - term_keys(question)  # “second”
+    said = content_of(told) | names | numbers
     is_statement = said and not asks(question) and not (begun and not language.find("first_person", question))
     is_open = (open_question and open_question.match(question)) or is_statement
     if language.matches("asks_number", question) and _gives_number(told):  # “They don't pay.”

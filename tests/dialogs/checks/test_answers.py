@@ -203,6 +203,7 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("I can tell you about the tram, but not about parking.", "How is the parking?"),
         ("Anything else I can help you with?", "Thanks, that's all."),
         ("In May.", "When did it open?"),
+        ("The driver placed second.", "How did the driver place in the race?"),
         ("I don't know.", "What year did it open?"),
         ("In the late nineteenth century.", "What year did it open?"),
         ("It opened in 1862.", "And in what year did it open?"),
