@@ -16,6 +16,7 @@ _MARKS = frozenset(",;:、，،；：")
 _TIME = "time"
 _WRAPPED = re.compile(r"\n(?=[\da-zß-öø-ÿ])")  # no new sentence
 _YEAR = re.compile(r"1\d{3}|20\d\d")  # without a unit it counts nothing
+_CODE = re.compile(r"[^\W\d_]-(?=\d)")
 # Words of an answer's part that are another sentence's and not those of the number's own, at least.
 _COPIED = 2
 _Token = tuple[str, str, int, bool]  # as `read_tokens` returns it
@@ -102,15 +103,17 @@ def _read(text: str) -> tuple[_Part, ...]:
 
 
 def _list_sentences(line: str) -> Iterator[Sequence[_Token]]:
-    """Yield the words and marks of each sentence; “first” and “one” are words."""
+    """Yield the words and marks of each sentence; “first” and “one” are words, and so is the 44 of “MV-44”."""
     idle, ordinals = dialog_language().idle, {start for start, *_, ordinal in parse_text(line)[3] if ordinal}
     sentence, before = list[_Token](), ""
-    for spelt, key, start, is_number in read_tokens(line)[1]:
+    text, tokens = read_tokens(line)
+    words = {match.end() for match in _CODE.finditer(text)} | ordinals
+    for spelt, key, start, is_number in tokens:
         if not key and spelt not in _MARKS and ends_sentence(spelt, before):
             yield sentence
             sentence = []
         else:
-            sentence.append((spelt, key, start, is_number and start not in ordinals and spelt.casefold() not in idle))
+            sentence.append((spelt, key, start, is_number and start not in words and spelt.casefold() not in idle))
         before = spelt
     yield sentence
 

@@ -73,3 +73,11 @@ def test_other_languages(code: str, told: str, text: str) -> None:
     with speaking(code):
         assert find_misattributed(text, "", [told])
         assert not find_misattributed(told, "", [told])
+
+
+def test_a_number_in_a_code_is_a_name() -> None:
+    told = (
+        "Renew your license by mail. 11 Send us the notice MV-2 or, if you don't have it, use the application for a "
+        "license PDF [7] MV-44 and a report PDF [6] MV-619 by your doctor."
+    )
+    assert not find_misattributed("Use the application for a license, form MV-44.", "I lost my notice. What now?", [told])
