@@ -80,4 +80,4 @@ def test_a_number_in_a_code_is_a_name() -> None:
         "Renew your license by mail. 11 Send us the notice MV-2 or, if you don't have it, use the application for a "
         "license PDF [7] MV-44 and a report PDF [6] MV-619 by your doctor."
     )
-    assert not find_misattributed("Use the application for a license, form MV-44.", "I lost my notice. What now?", [told])
+    assert not find_misattributed("Use the application for a license, form MV-44.", "What form do I send?", [told])
