@@ -197,11 +197,12 @@ class QuestionType(Record):
 
     def prompt(self) -> str:
         """Return the type as text for a prompt; its beginnings come last, where small models follow them best."""
-        lines = [f"{self.name}: {self.definition}"]
+        told = self._told
+        lines = [f"{told.name}: {told.definition}"]
         for example in self.examples:
             dialog = "".join(f"User: {pair.user} Agent: {pair.agent} " for pair in example.dialog)
             lines.append(f"In another dialog, on another topic: {dialog}→ {example.question}")
-        lines += [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
+        lines += [f"{number}. {step}" for number, step in enumerate(told.steps, 1)]
         facets = [facet.prompt() for facet in self._facets()]
         link = self.dimensions.multi_turn
         # “I meant …” begins as no question of the type does, and what takes up nothing as it likes.
@@ -214,16 +215,22 @@ class QuestionType(Record):
 
         What takes up nothing, or asks nothing, begins as it likes.
         """
-        free = self.takes_up == "neither" or "asks-nothing" in self.checks
+        free = self.takes_up == "neither" or "asks-nothing" in self.checks or self._told is not self
         shown = () if free else self._list_phrasings() or self.steps
         facets = [f"It is also this: {facet.definition}" for facet in self._facets()]
-        return "\n".join([self.definition, f"It has at most {self.tell_length()}.", *shown, *facets])
+        return "\n".join([self._told.definition, f"It has at most {self.tell_length()}.", *shown, *facets])
+
+    @property
+    def _told(self) -> "QuestionType | Facet":
+        """What the prompt tells: of a question what the answer means that alone, unless its type is checked."""
+        link = self.dimensions.multi_turn
+        return link if link and link.takes_up == "answer" and not self.checks else self
 
     def _facets(self) -> list[Facet]:
         """Return what is planned in other dimensions and leads the model somewhere.
 
         A statement asks for nothing, so that only “I meant …” leads it; what asks for what the answer means asks for
-        nothing else.
+        nothing else, and what leaves the topic takes up nothing.
         """
         aim, link = self.dimensions.aim, self.dimensions.multi_turn
         if "asks-nothing" in self.checks:
@@ -231,7 +238,9 @@ class QuestionType(Record):
             aim = None
         elif link and link.takes_up == "answer":
             aim = None
-        return [facet for facet in (aim, link) if facet and facet.steps]
+        if self.dimensions.new_topic:
+            link = None
+        return [facet for facet in (aim, link) if facet and facet.steps and facet is not self._told]
 
     def tell_length(self, times: int = 1) -> str:
         """Return how long a question may be, so many times: “12 words”, and “24 letters” where no spaces part words."""

@@ -140,12 +140,27 @@ def test_nobody_is_told_to_ask_for_more_with_a_statement() -> None:
     assert links["clarification-of-intent"].prompt() in meant.prompt() and "one half" not in meant.prompt()
 
 
-def test_nobody_is_told_to_ask_for_two_things_and_for_what_one_means_alone() -> None:
-    factoid, links = read_types()["factoid"], read_facets("multi_turn")
-    partial = read_facets("answerability")["partial"]
-    told = Target(**dict(factoid), multi_turn=links["clarification-of-answer"], aim=partial).prompt()
-    assert links["clarification-of-answer"].prompt() in told and partial.definition not in told
-    assert partial.prompt() in Target(**dict(factoid), multi_turn=links["follow-up"], aim=partial).prompt()
+def test_who_asks_what_an_answer_means_is_told_of_nothing_else() -> None:
+    kinds, links, partial = read_types(), read_facets("multi_turn"), read_facets("answerability")["partial"]
+    clarifies = links["clarification-of-answer"]
+    asked = Target(**dict(kinds["troubleshooting"]), multi_turn=clarifies, aim=partial)
+    for told in (asked.prompt(), asked.brief()):
+        assert clarifies.definition in told
+        assert not any(each.definition in told for each in (kinds["troubleshooting"], partial))
+        assert "begins like" not in told
+    assert all(step in asked.prompt() for step in clarifies.steps)
+    assert not any(step in asked.prompt() for step in kinds["troubleshooting"].steps)
+    opinion = Target(**dict(kinds["opinion"]), multi_turn=clarifies)
+    assert kinds["opinion"].definition in opinion.prompt(), "it is checked for a view"
+    assert partial.prompt() in Target(**dict(kinds["factoid"]), multi_turn=links["follow-up"], aim=partial).prompt()
+
+
+def test_who_leaves_the_topic_is_not_told_to_take_up_a_thing_of_the_dialog() -> None:
+    factoid, goes_on = read_types()["factoid"], read_facets("multi_turn")["follow-up"]
+    assert goes_on.definition in Target(**dict(factoid), multi_turn=goes_on).prompt()
+    leaving = Target(**dict(factoid), multi_turn=goes_on, new_topic=True)
+    assert goes_on.definition not in leaving.prompt() + leaving.brief()
+    assert leaving.multi_turn_type == "follow-up"
 
 
 @pytest.mark.parametrize("name", MIXES)
