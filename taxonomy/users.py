@@ -16,7 +16,7 @@ Typing = Literal["lower-case", "typos", "keywords", "long"]
 # What a model is told of a way of typing, and the longest question so typed; code does the others
 # (`generator.dialogs.users`).
 _TOLD: dict[Typing, tuple[str, int]] = {
-    "keywords": ("The User types two to five bare words, as into a search box, with no verb and no question word.", 5),
+    "keywords": ("The User types two to five bare words, as into a search box, and no sentence.", 5),
     "long": ("The User tells in a sentence why they ask, and then asks in another.", 40),
 }
 
@@ -52,9 +52,14 @@ class User(Record):
         return question_type.model_copy(update={"words": longest, "phrasings": ()})
 
     def _list_told(self, question_type: QuestionType | None) -> list[Typing]:
-        """Return the ways of typing that a model is told of; bare words can't go back to the last turn."""
+        """Return the ways of typing that a model is told of.
+
+        Bare words can't go back to the last turn, and who asks nothing doesn't say why.
+        """
         goes_back = question_type is not None and question_type.goes_back
-        return [each for each in self.typing if each in _TOLD and not (goes_back and each == "keywords")]
+        asks_nothing = question_type is not None and "asks-nothing" in question_type.checks
+        left_out = {"keywords": goes_back, "long": asks_nothing}
+        return [each for each in self.typing if each in _TOLD and not left_out[each]]
 
 
 # Who asks where no user type is chosen.

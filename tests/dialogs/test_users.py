@@ -130,6 +130,12 @@ def test_who_types_bare_words_is_not_told_so_where_these_say_nothing(name: str) 
     assert searcher.prompt(direct).startswith(told := searcher.prompt(later)) and "bare words" not in told
 
 
+def test_who_asks_nothing_is_not_told_to_ask_in_a_second_sentence() -> None:
+    talkative, (follows, tells) = USERS["talkative"], kinds("follow-up", "non-question")
+    assert talkative.adapt(tells) is tells and talkative.prompt(tells) == talkative.who
+    assert talkative.prompt(follows) == talkative.prompt() != talkative.who
+
+
 @pytest.mark.parametrize(("code", "why"), [("de", "Warum"), ("ja", "なぜ"), ("zh", "为什么")])
 def test_direct_questions_ask_for_reasons_too_as_they_do_in_english(code: str, why: str) -> None:
     with speaking(code):
