@@ -67,10 +67,18 @@ def _is_alike(about: frozenset[str], things: frozenset[str], told: _Sentence) ->
 
 
 def _contradicts(told: _Sentence, said: _Sentence, place: int, others: frozenset[str]) -> bool:
-    """Return True if a sentence has an opposite of a word, both denied or neither: “not easy” is “difficult”."""
+    """Return True if a sentence has an opposite of a word, both denied or neither: “not easy” is “difficult”.
+
+    The “New” of “New York” is none.
+    """
     return any(
-        stem in others and denied == said.denied[place] for stem, denied in zip(told.stems, told.denied, strict=True)
+        stem in others and denied == said.denied[place] and not _begins_name(told.spelt[at : at + 2])
+        for at, (stem, denied) in enumerate(zip(told.stems, told.denied, strict=True))
     )
+
+
+def _begins_name(words: Sequence[str]) -> bool:
+    return dialog_language().capitals and len(words) > 1 and all(word[0].isupper() for word in words)
 
 
 def _is_turned(said: _Sentence, told: _Sentence) -> bool:
