@@ -86,19 +86,20 @@ def _find_denials(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
 
 
 def _find_limits(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
-    alike, keys = _list_alike(clause, told), {term.key for term in clause.terms}
+    # Where only one denies, “nobody under 18” is “from 18 on”.
+    alike = [sentence for sentence, _ in _list_alike(clause, told) if sentence.denies == clause.denies]
+    keys = {term.key for term in clause.terms}
     near = [each for each in told if len({term.key for term in each.terms} & keys) > 1]
     for term in clause.terms:
-        said, agreed = _limits(term.key, clause, [each for each, _ in alike]), _limits(term.key, clause, near)
+        said, agreed = _limits(term.key, alike), _limits(term.key, near)
         for mark, spelt in term.marks.items():
             if _CONTRARY.get(mark) in said and mark not in agreed:
                 yield f"{spelt} {term.spelt}"
 
 
-def _limits(key: str, clause: _Part, told: Sequence[_Part]) -> set[str]:
-    """Return the limits that sentences have of a word; where only one denies, “nobody under 18” is “from 18 on”."""
-    like = (each.terms for each in told if each.denies == clause.denies)
-    return {mark for terms in like for term in terms if term.key == key for mark in term.marks}
+def _limits(key: str, told: Sequence[_Part]) -> set[str]:
+    """Return the limits that sentences have of a word."""
+    return {mark for each in told for term in each.terms if term.key == key for mark in term.marks}
 
 
 @cached_by_language(4096)

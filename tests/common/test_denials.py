@@ -58,6 +58,12 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
         ("The fee doesn t change on Sundays.", "The fee doesn't change on Sundays.", []),
         ("Traders arent buying a stock every day.", "Traders aren't buying a stock every day.", []),
         ("A card not expired for more than 2 years is valid.", "A card that hasn't expired for more than 2 years.", []),
+        (
+            "Letters in the box before 4 pm, excluding holidays, are read at once. Those in the box after 4 pm wait.",
+            "Letters put in the box before 4 pm are read at once.",
+            [],
+        ),
+        ("The council failed to reach a firm decision.", "The council reached a firm decision.", ["reached"]),
         ("Can I book trips abroad? No.", "You can't book trips abroad.", []),
         ("The council failed to reach a firm decision.", "The council reached no firm decision.", []),
         ("A film, banning by the city council.", "The film was banned by the city council.", []),
