@@ -64,6 +64,8 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
             [],
         ),
         ("The council failed to reach a firm decision.", "The council reached a firm decision.", ["reached"]),
+        ("The loan is for the house, not the garden.", "The loan is for the house rather than the garden.", []),
+        ("Pay in cash rather than by card, for a lower price.", "Not paying by card gets you a lower price.", []),
         ("Can I book trips abroad? No.", "You can't book trips abroad.", []),
         ("The council failed to reach a firm decision.", "The council reached no firm decision.", []),
         ("A film, banning by the city council.", "The film was banned by the city council.", []),
