@@ -66,6 +66,7 @@ PatternName = Literal[
     "asks_year",
     "year",
     "date",  # with a year that counts nothing
+    "asks_reason",
     "asks_difference",
     "alike",  # says what two have in common, and no more
     "negation",  # what stands behind it is denied

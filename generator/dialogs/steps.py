@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import dspy
 
+from generator.common.language import dialog_language
 from generator.common.passages import sentences
 from generator.common.refusals import has_refusal
 from generator.common.scripts import has_question_mark, has_words
@@ -301,8 +302,13 @@ def _begins_with_refusal(answer: str) -> bool:
 
 
 def _tell_sentence(question: str, passages: Sequence[Passage]) -> str | None:
-    """Return what to tell a model that refuses; None if no sentence tells of all of the question."""
-    told = find_covering(question, passages) if len(content_of(question)) > 1 else None
+    """Return what to tell a model that refuses; None if no sentence tells of all of the question.
+
+    None for “Why …?” too: what it takes for granted isn't its reason.
+    """
+    if dialog_language().matches("asks_reason", question) or len(content_of(question)) < 2:
+        return None
+    told = find_covering(question, passages)
     return f"says that it isn't known: answer from “{told}”" if told else None
 
 

@@ -346,7 +346,8 @@ def test_a_refusal_of_what_a_sentence_tells_is_asked_again_and_others_are_not() 
     asked = Asked("What do adults pay at the machine?")
     turn: Turn = model.run(lambda: step.acall((FARES,), (), asked, KINDS["direct"]))
     assert turn.answer == TOLD and "answer from “Fares Adults pay 5 crowns" in model.calls[1].prompt
-    for question, kind in ((asked.query, "unanswerable"), ("Who drives it, and what are the fares?", "direct")):
+    others = ("Who drives it, and what are the fares?", "Why do adults pay 5 crowns at the machine?")
+    for question, kind in ((asked.query, "unanswerable"), *((other, "direct") for other in others)):
         model = Scripted(answer=[{"answer": refusals[1]}])
         turn = model.run(lambda question=question, kind=kind: step.acall((FARES,), (), Asked(question), KINDS[kind]))
         assert turn.answer == refusals[1]
