@@ -18,7 +18,6 @@ T = TypeVar("T")
 NON_QUESTION = "non-question"
 _CONVERSATIONAL = "conversational"
 _PARTIAL = "partial"
-_ANSWERED = ("answerable", _PARTIAL)
 # Words of a question that asks for one thing, at most, and for two, as a composite one does, and a partial one must.
 _USUAL, _TWO_THINGS = 12, 20
 # What `Facet.kind` calls both.
@@ -165,18 +164,25 @@ def _match_clarifications(
     kept: Collection[int],
     number: int,
 ) -> None:
-    """Let questions ask what the last answer means, and only where there was one: links change places for it.
+    """Let clarifications come where they can, by changing places with follow-ups.
 
-    A type with checks of its own, such as an opinion, asks for something else, or nothing; a refusal and courtesy mean
-    no more than they say.
+    Courtesy isn't clarified, and clarifies nothing. What the last answer means is asked by questions: a type with
+    checks of its own, such as an opinion, asks for something else, or nothing; a refusal means no more than it says.
     """
-    free = [i for i, link in enumerate(links) if link and i not in kept]
-    fit = [i for i in free if not types[i].checks and (not (aim := aims[i - 1]) or aim.name in _ANSWERED)]
-    others = [i for i in fit if (link := links[i]) and link.takes_up != "answer"]
-    for place in (i for i in free if (link := links[i]) and link.takes_up == "answer" and i not in fit):
-        if others:
-            other = others.pop((number + place) % len(others))
-            links[place], links[other] = links[other], links[place]
+    names = [aim.name if aim else "answerable" for aim in aims]
+
+    def fits(link: Facet, place: int) -> bool:
+        before = names[place - 1]
+        if link.takes_up == "neither" or _CONVERSATIONAL in (before, names[place]):
+            return link.takes_up == "neither"
+        return link.takes_up == "question" or (not types[place].checks and before in ("answerable", _PARTIAL))
+
+    for place, link in enumerate(links):
+        if link and place not in kept and not fits(link, place):
+            follows = (i for i, other in enumerate(links) if other and i not in kept and other.takes_up == "neither")
+            if fit := [i for i in follows if fits(link, i)]:
+                other = fit[(number + place) % len(fit)]
+                links[place], links[other] = links[other], link
 
 
 def _draw_forms(aims: Sequence[Facet | None], unclear: Collection[int], number: int, key: str) -> dict[int, Form]:

@@ -72,6 +72,14 @@ def test_what_leans_on_the_dialog_is_a_clarification_first() -> None:
         assert dialog[0].standalone is None
 
 
+def test_courtesy_is_not_clarified_and_clarifies_nothing() -> None:
+    made = plans(mtrag(answerability={"answerable": 0.7, "conversational": 0.3}), 200)
+    pairs = [pair for dialog in made for pair in itertools.pairwise(dialog)]
+    clarified = [(before, now) for before, now in pairs if now.multi_turn_type == "clarification"]
+    assert not any(target.is_conversational for pair in clarified for target in pair)
+    assert len(clarified) == pytest.approx(0.15 * 200 * 7, abs=5)
+
+
 @pytest.mark.parametrize("name", ["mtrag", "mtrag_un"])
 def test_what_an_answer_means_is_asked_by_questions_that_ask_for_nothing_else_and_after_an_answer(name: str) -> None:
     made = plans(load(build_choice("taxonomy", name)), 300)
