@@ -46,7 +46,9 @@ def find_later_fault(
     if _is_remark(question):
         return "is courtesy alone"
     corrects, queries = question_type.part_taken_up == "question", [turn.query for turn in history]
-    if any(_is_same(question, query, before, not corrects) for before, query in pairwise(["", *queries])):
+    # “Tell me about the pier.” asks for more than “When did the pier open?”
+    parts = not corrects and not language.matches("order", question)
+    if any(_is_same(question, query, before, parts) for before, query in pairwise(["", *queries])):
         return REPEATS
     # Of several things, one may have been meant.
     if corrects and not language.matches("asks_twice", queries[-1]) and _is_same(question, queries[-1], "", True, 1):

@@ -207,6 +207,8 @@ def test_a_question_about_a_part_is_a_repetition_unless_it_corrects() -> None:
     trip = said(("What do the ferry and the train to Orrin cost?", "They cost 12 crowns."))
     assert fault("What about the ferry to Orrin?", "follow-up", trip) == REPEATS
     assert fault("No, I meant the ferry to Orrin.", "correction", trip) is None
+    opened = said(("When did the ferry to Orrin open?", "In May."))
+    assert fault("Tell me about the ferry to Orrin.", "follow-up", opened) is None, "which asks for more"
 
 
 @pytest.mark.parametrize(
