@@ -251,8 +251,13 @@ def is_nameless(question: str) -> bool:
 
 
 def tells_fact(message: str, facts: Sequence[str]) -> bool:
-    """Return True if a message asks nothing and says most of a fact: “No, I meant the crossing takes 22 minutes.”"""
+    """Return True if a message asks nothing and says most of a fact: “No, I meant the crossing takes 22 minutes.”
+
+    Bare words say none: “ferry crossing minutes”.
+    """
     language, content = dialog_language(), content_of(message)
+    if language.idle and language.idle.isdisjoint(words(message)):
+        return False
     if asks(message) or list_question_words(message, language) or language.matches("request", message):
         return False
     shared = ((len(content & told), len(told)) for told in map(content_of, facts) if len(told) >= _LEAST_TOLD)

@@ -188,6 +188,7 @@ def test_a_clarification_names_what_it_asks_about() -> None:
         ("No, I meant the bus.", False),
         ("Is the bus red?", False),
         ("Tell me which bus is red.", False),
+        ("bus red fast", False),  # as into a search box
     ],
 )
 def test_a_question_does_not_tell_what_it_should_ask_for(message: str, tells: bool) -> None:
