@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import dspy
 
 from generator.common.refusals import drop_refusals
+from generator.common.scripts import has_words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, term_keys
 from generator.common.units import convert_units
 from generator.dialogs.columns import NEEDS_DOCUMENTS
+from generator.errors import Rejected
 from generator.prompts.calls import call
 from generator.prompts.sections import Conversation
 from generator.schema import Passage, Turn, Verdict
@@ -27,7 +29,7 @@ class ClosedBook(dspy.Signature):
 
     dialog: Conversation = dspy.InputField()
     query: str = dspy.InputField(desc="The User says")
-    response: str = dspy.OutputField(desc="your answer, without documents", max_length=600)
+    text: str = dspy.OutputField()  # in plain words: the usual prompt begins with an Agent who answers from documents
 
 
 class NeedsDocumentsJudge(ModelJudge):
@@ -49,8 +51,10 @@ class NeedsDocumentsJudge(ModelJudge):
     async def judge_with_model(self, passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Verdict:
         dialog = Conversation(turns=tuple(history))
         reply = await call(self.predict, "judge", "sampled", turn.turn, dialog=dialog, query=turn.query)
-        missing = 1 - agreement(turn.query, turn.answer, reply.response)
-        return self.verdict("no" if missing <= 1 - SAME else "yes", f"closed-book: {reply.response}", missing)
+        if not has_words(reply.text):
+            raise Rejected("judge", "empty reply", reply.text)
+        missing = 1 - agreement(turn.query, turn.answer, reply.text)
+        return self.verdict("no" if missing <= 1 - SAME else "yes", f"closed-book: {reply.text}", missing)
 
 
 def agreement(question: str, answer: str, other: str) -> float:

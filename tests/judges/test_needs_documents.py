@@ -43,15 +43,17 @@ def test_agreement(answer: str, other: str, expected: float) -> None:
 
 @pytest.mark.parametrize(("reply", "expected"), [("They travel free.", ("no", 0)), ("20 crowns.", ("yes", 1))])
 def test_verdict(reply: str, expected: tuple[str, float]) -> None:
-    verdict, model = judge([{"response": reply}])
+    verdict, model = judge([reply])
     assert (verdict.label, verdict.score, verdict.decides) == (*expected, False)
     assert reply in verdict.explanation
-    assert "Holm" not in model.calls[0].prompt and "What do dogs pay" in model.calls[0].prompt
+    asked = model.calls[0].prompt
+    assert "What do dogs pay" in asked and "Holm" not in asked
+    assert "there are no documents" in asked and "the documents below" not in asked
 
 
 def test_a_reply_that_cannot_be_used() -> None:
-    verdict, _ = judge(["nonsense", "nonsense"])
-    assert (verdict.label, verdict.score) == ("unjudged", None)
+    verdict, _ = judge([" "])
+    assert (verdict.label, verdict.score, verdict.explanation) == ("unjudged", None, "empty reply")
 
 
 def test_a_refusal_is_not_asked_for() -> None:
@@ -73,6 +75,5 @@ def test_a_run_has_it_beside_its_judge(openai_server: OpenAIServer, tmp_path: Pa
     )
     assert done.code == 0
     assert {row["needs_documents"] for row in site.rows()} <= {True, False}
-    schemas = [(body, body["response_format"]["json_schema"]["schema"]) for body in openai_server.bodies]
-    closed_book = [prompt(body) for body, schema in schemas if schema["properties"].keys() == {"response"}]
+    closed_book = [text for text in map(prompt, openai_server.bodies) if "there are no documents" in text]
     assert len(closed_book) == 2 and not any("harbour office opens" in text for text in closed_book)
