@@ -50,6 +50,7 @@ _ASKED = (
     16  # words of a question at most: pages run headings into what they tell (“Open from 8 to 5 What can I bring?”)
 )
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
+_MENU, _MARK = 8, re.compile(r"[.,;!?](?:\s|$)")  # words with a capital letter that a menu has; what parts a sentence
 # From two characters before what may be cut: “6|.3” and “6.|3”.
 _INSIDE_NUMBER = re.compile(r"(?s:.)\d[.,:]\d|\d[.,:]\d")
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
@@ -147,7 +148,7 @@ def find_code(text: str) -> Iterator[tuple[int, int]]:
 
 
 def prose(text: str) -> tuple[tuple[int, int], ...]:
-    """Return the spans of the sentences of `text` that are neither code nor in a list of sources; else of all."""
+    """Return the spans of the sentences of `text` that are no code, menu, or source in a list of them; else of all."""
     code, spans = [(0, 0), *find_code(text)], sentences(text)
     line = before = 0  # where the line of the sentence before began, and that sentence: a line may be all of a book
 
@@ -156,9 +157,17 @@ def prose(text: str) -> tuple[tuple[int, int], ...]:
         line, before = max(line, text.rfind("\n", before, start) + 1), start
         in_code = start < code[bisect_right(code, start, key=itemgetter(0)) - 1][1]
         cites = _SOURCE_LINE.match(text, line) or _SOURCE.search(text, start, end)
-        return not (in_code or cites)
+        return not (in_code or cites or is_menu(text[start:end]))
 
     return tuple(span for span in spans if is_prose(*span)) or spans
+
+
+def is_menu(sentence: str) -> bool:
+    """Return True for the links of a web page: a run of words without a mark, most of them with a capital letter."""
+    letters = [word.lstrip("“\"'(")[:1] for word in sentence.split()]
+    few_marks = len(_MARK.findall(sentence)) * 10 <= len(letters)
+    capitals, small = (sum(map(test, letters)) for test in (str.isupper, str.islower))
+    return capitals >= _MENU and small * 2 < capitals and few_marks and sentence[-1] not in ".!?:"
 
 
 def is_heading(sentence: str) -> bool:

@@ -7,7 +7,7 @@ unique ones, people's 16.9. Of people's later turns, 6% rest on the text of earl
 from collections.abc import Iterable, Sequence
 
 from generator.common.language import languages
-from generator.common.passages import is_heading, prose, told_in
+from generator.common.passages import is_heading, is_menu, prose, sentences, told_in
 from generator.common.support import read_terms
 from generator.common.units import kind_of_unit
 from generator.dialogs.evidence_choice import list_whole
@@ -29,7 +29,7 @@ async def choose_focus(
     Alternately, it is a passage that was retrieved for the last question, and one near the last answer that wasn't
     retrieved: preferably of a document that the dialog doesn't have. What a search of a few documents brings last, with
     less than a third of the score of its first or hardly a word of the last question and answer, is about something
-    else.
+    else; a page's menu is about nothing.
 
     Args:
         k: the number of passages searched for a near one.
@@ -45,7 +45,8 @@ async def choose_focus(
 
     def is_about_it(passage: Passage) -> bool:
         least = 0 if languages().differ else min(_COMMON, -(-len(content) // _COMMON))
-        return len(content & _list_content(passage.titled)) >= least
+        tells = not all(is_menu(passage.text[start:end]) for start, end in sentences(passage.text))
+        return tells and len(content & _list_content(passage.titled)) >= least
 
     unused = [p for p in passages if p.id not in used and (p.id in near_hits or not hits) and is_about_it(p)]
     if place % 2 == 0 or not unused:

@@ -191,6 +191,14 @@ def test_no_question_starts_from_a_source() -> None:
     assert len(prose(sources[0])) > 0
 
 
+def test_no_question_starts_from_a_menu() -> None:
+    told = ["The State of New York Office of Parks and Trails Historic Sites Unit is in Albany.", "Bring a map."]
+    menu = "Home Skip to main content Services Business Culture & Recreation Education Health Licenses Contact Us"
+    text = "\n".join([told[0], menu, told[1]])
+    assert [text[start:end] for start, end in prose(text)] == told
+    assert len(prose(menu)) == 1, "there is nothing else"
+
+
 def test_a_block_of_code_is_one_sentence_and_no_prose() -> None:
     code, more = "```sh\n# Read it. Then run it.\nrun\n\n# Done.\n```", "```text\n{}\n```"
     text = f"Install it.\n\n{code}\n\nThen run it.\n\n{more}"

@@ -33,6 +33,11 @@ def test_a_later_question_does_not_start_from_code() -> None:
     assert start(Shelf([]), (A, code), resting_on("pier")) == "Quay: The quay opened in May."
 
 
+def test_a_later_question_does_not_start_from_a_menu() -> None:
+    menu = B.model_copy(update={"text": "The Quay Opened Home Skip to content Question Services Business Contact Us"})
+    assert start(Shelf([]), (A, menu), resting_on("pier")) == ""
+
+
 def test_a_later_question_does_not_start_from_a_heading_without_what_stands_below_it() -> None:
     long = f"It is wet {'in the winter ' * 20}."
     two = B.model_copy(update={"text": f"## Quay\n\nThe quay opened in May.\n\n## Water\n\n{long}"})
