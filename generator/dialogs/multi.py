@@ -92,7 +92,7 @@ class MultiDocumentDialog(DialogProgram):
         if self.refers and history and task.refers:
             question = refer(alone, task.documents, history, question_type, self.repetition)
         typed = task.asker.type_out(question, task.number)
-        search_query = alone if question != alone else await self.form_query(task, typed)
+        search_query = alone if question != alone else await self.form_query(task, question, typed)
         hits, new = await search(self.retriever, search_query, self.k, task.plan.split, task.passages)  # lines 3 and 10
         passages = (*task.passages, *new)  # lines 4, 11 to 15
         tell("question", task.number, typed, question_type.name)
@@ -106,15 +106,15 @@ class MultiDocumentDialog(DialogProgram):
             turn = await answer.acall(passages, history, Asked(typed, question, search_query, hits), question_type)
         return turn, passages  # lines 5 and 16
 
-    async def form_query(self, task: TurnTask, question: str) -> str:
-        """Return the search query. A question that was asked to stand alone isn't rewritten.
+    async def form_query(self, task: TurnTask, question: str, typed: str) -> str:
+        """Return the search query. A question that was asked to stand alone isn't rewritten, only without its slips.
 
         In another language than the documents', every question is, into theirs.
         """
         if self.query != "rewrite":
-            return form_query(self.query, task.history, question, question)
+            return form_query(self.query, task.history, typed, typed)
         if languages().differ or (task.history and not task.question_type.stands_alone):
-            return await self.rewrite.acall(task.documents, task.history, question)
+            return await self.rewrite.acall(task.documents, task.history, typed)
         return question
 
     async def later_focus(self, passages: Sequence[Passage], history: Sequence[Turn], place: int, split: Split) -> str:

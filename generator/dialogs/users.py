@@ -19,6 +19,7 @@ _NEIGHBOURS = {
 }
 # Words of four letters or more in pieces without a digit, so that no number, unit or code is touched.
 _WORD = re.compile(r"(?<!\S)[^\W\d_]{4,}(?=[?!.,;:]*(?:\s|$))")
+_WITH_SLIPS = 0.5  # the share of a user's messages that have any
 _TWO_SLIPS = 6  # such words that a message with two slips has: of fewer, hardly one would be left to search for
 # A question mark, or the full stop of “Tell me about …”, but that of “5 p.m.” isn't the sentence's.
 _LAST_MARK = re.compile(rf"\s*(?:{QUESTION_MARK}+|(?<=\w\w\w)\.)?\s*\Z")
@@ -52,8 +53,9 @@ class Asker:
 
     def type_out(self, text: str, turn: int) -> str:
         """Return a message as the user types it in turn number `turn`; digits stay as they are."""
-        if "typos" in self.user.typing:
-            text = make_slips(text, random.Random(f"{self.seed}/typos/{turn}"))
+        draw = random.Random(f"{self.seed}/typos/{turn}")
+        if "typos" in self.user.typing and draw.random() < _WITH_SLIPS:
+            text = make_slips(text, draw)
         if "lower-case" in self.user.typing:
             # “İ” in small letters is an “i” and a dot of its own, which nobody types.
             text = _LAST_MARK.sub("", text.lower().replace("i\u0307", "i").replace("¿", ""))
