@@ -260,8 +260,8 @@ class Answer(dspy.Module):
             if same := next((each for each in attempt.refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
             answerability = measure_answerability(meant, answer, prediction.answerability)
-            nothing = _begins_with_refusal(answer) if plain else prediction.answerability == "unanswerable"
-            if answerability == "partial" and nothing and question_type.expected == "unanswerable":
+            meant_so = question_type.expected if plain else prediction.answerability
+            if answerability == "partial" and meant_so == "unanswerable" and _begins_with_refusal(answer):
                 answerability = "unanswerable"  # what it gives is the nearest thing
             unknown = answerability == "answerable" and not prediction.known
             fault = find_answer_fault(answer, meant, history, passages)

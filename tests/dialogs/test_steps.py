@@ -255,16 +255,26 @@ def test_an_inconsistent_answer_stays_so_in_the_same_words() -> None:
     assert (caught.value.reason, caught.value.text) == ("inconsistent by its own check", "Blue.")
 
 
+NEAREST = "I don't have information on who drives it. The tram runs for 12 crowns."
+
+
 @pytest.mark.parametrize(
-    ("kind", "own", "label"),
+    ("kind", "own", "text", "label"),
     [
-        ("unanswerable", "unanswerable", "unanswerable"),
-        ("unanswerable", "partial", "partial"),
-        ("direct", "unanswerable", "partial"),
+        ("unanswerable", "unanswerable", NEAREST, "unanswerable"),
+        ("unanswerable", "partial", NEAREST, "partial"),
+        ("direct", "unanswerable", NEAREST, "unanswerable"),
+        (
+            "direct",
+            "unanswerable",
+            "The tram runs for 12 crowns. I don't have information on who drives it.",
+            "partial",
+        ),
     ],
 )
-def test_the_nearest_thing_beside_what_is_not_known_is_no_part_of_an_answer(kind: str, own: str, label: str) -> None:
-    text = "I don't have information on who drives it. The tram runs for 12 crowns."
+def test_the_nearest_thing_beside_what_is_not_known_is_no_part_of_an_answer(
+    kind: str, own: str, text: str, label: str
+) -> None:
     model = Scripted(answer=[{"answer": text, "answerability": own, "known": False}])
     asked = Asked("Who drives the tram?")
     turn: Turn = model.run(lambda: Answer().acall((TRAM, BUS), (), asked, KINDS[kind]))
