@@ -70,10 +70,9 @@ def refer(
 ) -> str:
     """Return a later question with a pronoun, or as it is: where it has one, or no name of the last turn to replace.
 
-    What takes up the last turn, or has a reply of its own, stays as it is.
+    What takes up the last turn, tells something of the user's, or has a reply of its own, stays as it is.
     """
-    takes_up = question_type.part_taken_up in ("question", "answer")
-    if takes_up or question_type.reply or languages() != IN_ENGLISH or refers_back(question):
+    if question_type.goes_back or question_type.reply or languages() != IN_ENGLISH or refers_back(question):
         return question
     last = history[-1]
     asked = last.meant

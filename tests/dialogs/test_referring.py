@@ -94,6 +94,12 @@ def test_no_other_question_does(second: Target, query: QueryForm) -> None:
     assert len(model.of("ask")) > 1 and "Who painted it?" not in [turn.query for turn in draft.turns]
 
 
+def test_what_a_user_tells_keeps_its_names() -> None:
+    told = "I have painted the pier."
+    tells = Target(**dict(KINDS["non-question"]), multi_turn=LINKS["follow-up"], standalone=False)
+    assert [turn.query for turn in write([FIRST, told], [target(), tells])[0].turns] == [FIRST, told]
+
+
 @pytest.mark.parametrize(
     ("marked", "told", "said"),
     [
