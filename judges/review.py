@@ -60,7 +60,7 @@ def review(settings: ReviewSettings) -> None:
     if settings.output and not settings.sheets:
         raise ConfigError("output: is written from filled-in sheets; give sheets=[FILE,…]")
     items = list(dialog_set(str(settings.run)).dialogs())
-    turns = {_name(item, turn): (item, turn) for item in items for turn in _reviewed(item)}
+    turns = {_name(item, turn): (item, turn) for item in items for turn in _list_reviewed(item)}
     if not turns:
         raise CorpusError(f"run={settings.run}: no turn has its own contexts and a reference; give items of RAD-Bench")
     if settings.sheet:
@@ -96,13 +96,13 @@ def count_votes(
         for name, vote in person.items():
             by_turn.setdefault(name, []).append(vote)
     found = {name: majority_of(each) for name, each in by_turn.items()}
-    names = {item.id: [_name(item, turn) for turn in _reviewed(item)] for item in items}
+    names = {item.id: [_name(item, turn) for turn in _list_reviewed(item)] for item in items}
     complete = [item for item in items if names[item.id] and all(name in found for name in names[item.id])]
     kept = [item for item in complete if all(found[name] for name in names[item.id])]
     judged = [
         (verdict.label == "correct") == found[name]
         for item in items
-        for turn in _reviewed(item)
+        for turn in _list_reviewed(item)
         if found.get(name := _name(item, turn)) is not None
         for verdict in turn.verdicts
         if verdict.judge == JUDGE and verdict.label in ("correct", "incorrect")
@@ -122,7 +122,7 @@ def count_votes(
     ], kept
 
 
-def _reviewed(item: Dialog) -> list[Turn]:
+def _list_reviewed(item: Dialog) -> list[Turn]:
     return [turn for turn in item.turns if turn.answer and turn.hits]
 
 

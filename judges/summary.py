@@ -139,7 +139,7 @@ class _Tally:
     def add(self, dialog: Dialog, turn: Turn, verdict: Verdict) -> None:
         of = [("answerability", turn.answerability), ("corpus", dialog.corpus), ("lm", dialog.lm)]
         of += [("question_type", name) for name in turn.question_type.split("+")]
-        value = _conditioned(turn, verdict, self._best)
+        value = _condition(turn, verdict, self._best)
         for key in (("all", ""), *of):
             group = self._groups.setdefault(key, _Group())
             group.labels[verdict.label] += 1
@@ -171,7 +171,7 @@ class _Tally:
         )
 
 
-def _conditioned(turn: Turn, verdict: Verdict, best: float | None) -> float | None:
+def _condition(turn: Turn, verdict: Verdict, best: float | None) -> float | None:
     """Return the score of an answer, scaled to 0 to 1 and conditioned on its last `idk` verdict, if it has one."""
     if best is None or verdict.judge in _OF_QUESTIONS:
         return None

@@ -153,7 +153,7 @@ def read_annotations(
         CorpusError: a file can't be read, or names an id, criterion, value or annotator that there isn't; or somebody
             judged an item twice.
     """
-    items, asked = Items(key), _asked(key)
+    items, asked = Items(key), _name_criteria(key)
     found: list[Annotation] = []
     said: list[str] = []
     for path in paths:
@@ -186,13 +186,13 @@ def read_annotations(
     return found, _efforts(found, key), said
 
 
-def _asked(key: Key) -> dict[bool, set[str]]:
+def _name_criteria(key: Key) -> dict[bool, set[str]]:
     """Return the names of the criteria of whole dialogs, and of turns."""
     return {whole: {criterion.name for criterion in key.criteria.about(whole)} for whole in (False, True)}
 
 
 def _efforts(annotations: Sequence[Annotation], key: Key) -> list[Effort]:
-    asked = _asked(key)
+    asked = _name_criteria(key)
     own: dict[str, set[str]] = {name: set() for name in key.annotators}
     for item in key.items:
         for name in item.annotators:

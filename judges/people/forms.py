@@ -61,7 +61,7 @@ def _write(folder: Path, key: Key, drawn: Sequence[Drawn], key_file: Path) -> li
         of = [each for each in drawn if (each.turn is None) == whole]
         if of:
             tasks, config = folder / f"label_studio_{name}.json", folder / f"label_studio_{name}.xml"
-            write_text(tasks, json.dumps([{"data": _shown(each)} for each in of], indent=1, ensure_ascii=False) + "\n")
+            write_text(tasks, json.dumps([{"data": _show(each)} for each in of], indent=1, ensure_ascii=False) + "\n")
             write_text(config, labelling_configuration(key.criteria, whole) + "\n")
             written += [tasks, config]
     report, files = _write_report(folder, key, drawn)
@@ -152,7 +152,7 @@ def _scale(criterion: Criterion) -> str:
     return ", ".join(f"{level.value} = {level.meaning}" if level.meaning else level.value for level in criterion.scale)
 
 
-def _shown(drawn: Drawn) -> dict[str, str]:
+def _show(drawn: Drawn) -> dict[str, str]:
     """Return what an annotator reads of an item, with its id."""
     dialog, turn = drawn.dialog, drawn.turn
     passages = dialog.passages if turn is None else dialog.grounding(turn.turn)
@@ -175,7 +175,7 @@ def printable_text(text: str) -> str:
 
 def _row(criteria: Criteria, drawn: Drawn, annotator: str) -> dict[str, str]:
     whole = drawn.turn is None
-    row = {**_shown(drawn), "annotator": annotator}
+    row = {**_show(drawn), "annotator": annotator}
     return row | {c.name: "" if (c.about == "dialog") == whole else NOT_ASKED for c in criteria.criteria}
 
 

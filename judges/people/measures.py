@@ -258,10 +258,10 @@ def measure_judge(
         kappa=found,
         shuffled=None if np.isnan(kappa) else round(float(by_chance.mean()), 4),
     )
-    return agreement if agreement.tells else agreement.model_copy(update={"needed": _needed(found, marks)})
+    return agreement if agreement.tells else agreement.model_copy(update={"needed": _count_needed(found, marks)})
 
 
-def _needed(kappa: Estimate, marks: int) -> int | None:
+def _count_needed(kappa: Estimate, marks: int) -> int | None:
     """Return how many marks would tell a judge from a coin: the interval narrows with the root of their number."""
     if kappa.value is None or kappa.low is None or kappa.value <= 0:
         return None

@@ -92,7 +92,7 @@ def measure(judged: Judged, efforts: Sequence[Effort], sources: Sequence[str], s
         lengths=table(facts, lambda fact: (fact.length, count_noun(fact.length, "turn")), whole=True),
         depths=table(turns, lambda fact: (fact.turn or 0, f"turn {fact.turn}")),
         sources=table(facts, source),
-        given=_given(judged),
+        given=_measure_given(judged),
         agreement=tuple(
             measure_agreement(judged.votes(name), criterion.model_copy(update={"name": name}), seed)
             for name, criterion in judged.criteria.items()
@@ -118,7 +118,7 @@ def _line(name: str, items: set[str], judged: Judged, whole: bool) -> Line:
     return Line(name=name, count=len(dialogs if whole else items), cells=cells)
 
 
-def _given(judged: Judged) -> Given | None:
+def _measure_given(judged: Judged) -> Given | None:
     pair = judged.key.criteria.given
     if pair is None or not set(pair) <= judged.criteria.keys():
         return None

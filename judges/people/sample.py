@@ -173,8 +173,8 @@ def draw_sample(
 
 
 def _candidates(source: int, dialogs: DialogSet, unit: Unit, strata: Sequence[Stratum]) -> Iterator[_Candidate]:
-    for dialog in _different(dialogs):
-        for turn in _answered(dialog) if unit == "pairs" else [None]:
+    for dialog in _list_different(dialogs):
+        for turn in _list_answered(dialog) if unit == "pairs" else [None]:
             of = _strata(dialog, turn) | {"source": dialogs.path}
             number = None if turn is None else turn.turn
             yield _Candidate(source, dialog.id, number, tuple(of[name] for name in strata))
@@ -196,19 +196,19 @@ def _items(candidate: _Candidate, dialog: Dialog, blind: str, team: tuple[str, .
     if candidate.turn is not None:
         yield Drawn(Item(id=blind, turn=candidate.turn, **about), dialog, dialog.turns[candidate.turn - 1])
         return
-    for turn in _answered(dialog):
+    for turn in _list_answered(dialog):
         yield Drawn(Item(id=f"{blind}-{turn.turn}", turn=turn.turn, **about), dialog, turn)
     if whole:
         yield Drawn(Item(id=blind, **about), dialog, None)
 
 
-def _answered(dialog: Dialog) -> list[Turn]:
+def _list_answered(dialog: Dialog) -> list[Turn]:
     """Return the turns that people can judge: some of RAD-Bench's have no reference. A model's empty answer stays."""
     tested = dialog.context or dialog.ended == TASK
     return [turn for turn in dialog.own_turns if turn.answer or tested]
 
 
-def _different(dialogs: DialogSet) -> Iterator[Dialog]:
+def _list_different(dialogs: DialogSet) -> Iterator[Dialog]:
     """Yield the first dialog with each id, then report the others, as of `context=both`: marks couldn't tell them.
 
     Raises:
@@ -218,7 +218,7 @@ def _different(dialogs: DialogSet) -> Iterator[Dialog]:
     answered = False
     for dialog in dialogs.dialogs():
         counts[dialog.id] += 1
-        if counts[dialog.id] == 1 and _answered(dialog):
+        if counts[dialog.id] == 1 and _list_answered(dialog):
             answered = True
             yield dialog
     if not answered:

@@ -77,7 +77,7 @@ def sections(report: HumanReport, criteria: Mapping[str, Criterion]) -> Iterator
     yield from (_pairs(each) for each in report.agreement if each.pairs)
     by_criterion = [list(of) for _, of in groupby(report.judges, lambda judge: judge.criterion)]
     for number, judges in enumerate(by_criterion, start=1):
-        yield _judges_section(judges, _all_told(report.judges) if number == len(by_criterion) else "")
+        yield _judges_section(judges, _tell_all(report.judges) if number == len(by_criterion) else "")
 
 
 def _effort(effort: Effort) -> str:
@@ -141,7 +141,7 @@ def _judges_section(judges: Sequence[JudgeAgreement], text: str) -> Section:
             _interval(each.percent, True),
             _interval(each.threshold) if each.threshold else "label",
             _interval(each.kappa),
-            _told(each),
+            _tell(each),
         ]
         for each in judges
     ]
@@ -149,7 +149,7 @@ def _judges_section(judges: Sequence[JudgeAgreement], text: str) -> Section:
     return Section(f"Judges against these people, on {judges[0].criterion}", heads, rows, text)
 
 
-def _all_told(judges: Sequence[JudgeAgreement]) -> str:
+def _tell_all(judges: Sequence[JudgeAgreement]) -> str:
     told, marks = sum(each.tells for each in judges), max(each.marks for each in judges)
     return (
         f"Judges that these marks, {marks} at most of each, tell from a coin: {told} of {len(judges)}. Their interval "
@@ -157,7 +157,7 @@ def _all_told(judges: Sequence[JudgeAgreement]) -> str:
     )
 
 
-def _told(judge: JudgeAgreement) -> str:
+def _tell(judge: JudgeAgreement) -> str:
     """Return whether the marks tell a judge from a coin, and else about how many would."""
     if not judge.marks:
         return "no: it failed on all"
