@@ -132,7 +132,7 @@ def _explain(problem: ErrorDetails, model: type[BaseModel], noun: str) -> str:
     for key in keys:
         if (field := model.model_fields.get(key)) is None:  # a key of a mapping, or pydantic's name of a type
             break
-        described, model = field.description or described, _nested(field.annotation) or model
+        described, model = field.description or described, _find_nested(field.annotation) or model
     if problem["type"] == "extra_forbidden":
         known = model.model_fields
         near = difflib.get_close_matches(keys[-1], known, 1)
@@ -146,11 +146,11 @@ def _explain(problem: ErrorDetails, model: type[BaseModel], noun: str) -> str:
     return f"{where}: {problem['msg'].removeprefix('Value error, ')}{quotes}; {expected}"
 
 
-def _nested(annotation: Any) -> type[BaseModel] | None:
+def _find_nested(annotation: Any) -> type[BaseModel] | None:
     """Return the record in the annotation of a field, such as that of a tuple's items; None if it has none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next(filter(None, map(_nested, get_args(annotation))), None)
+    return next(filter(None, map(_find_nested, get_args(annotation))), None)
 
 
 def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int:

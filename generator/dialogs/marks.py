@@ -141,7 +141,7 @@ def apply_marks(marks: Marks, dialogs: Iterable[Dialog], keep: Filter, where: st
                 for turn in dialog.own_turns
                 if of_dialog.keys() & {turn.turn, None}
             }
-            marked[dialog.id] = _judged(dialog, verdicts, f"{PERSON}{marks.annotator}:", keep)
+            marked[dialog.id] = _judge(dialog, verdicts, f"{PERSON}{marks.annotator}:", keep)
     if marks.run != fingerprint(first):
         raise ConfigError(f"{where}: marks of another run ({marks.run}; this one is {fingerprint(first)}); {_OTHER}")
     if unknown := next((each for each in by_dialog if each not in marked), None):
@@ -165,7 +165,7 @@ def apply_judged(folder: Path, dialogs: Iterable[Dialog], keep: Filter, where: s
                     raise ConfigError(f"{where}: dialog {judged.id} is of another run; give what people judged of this")
                 said = {turn.turn: list(filter(is_person, turn.verdicts)) for turn in judged.own_turns}
                 if any(said.values()):
-                    marked[dialog.id] = _judged(dialog, said, PERSON, keep)
+                    marked[dialog.id] = _judge(dialog, said, PERSON, keep)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{where}: its dialogs.jsonl can't be read ({describe(error)}); {_JUDGED}") from error
     if not marked:
@@ -185,7 +185,7 @@ def _verdicts(annotator: str, own: Mark | None, whole: Mark | None) -> list[Verd
     return [verdict for mark in (own, whole) if mark for verdict in human_verdicts(annotator, mark)]
 
 
-def _judged(
+def _judge(
     dialog: Dialog, verdicts: Mapping[int, Sequence[Verdict]], judges: str, keep: Filter
 ) -> tuple[Dialog, list[Drop]]:
     """Return a dialog with verdicts in place of those whose judge, and a colon, begin so; and its pairs' drops."""

@@ -287,7 +287,7 @@ def _find_form_fault(answer: str, form: Form, readings: Sequence[Reading]) -> st
     # Without patterns of the dialog's language, whatever asks is taken for a question back.
     known = dialog_language().pattern("asks_back") is not None
     asks = find_request(answer) if known else has_question_mark(answer)
-    stems, told = topic_stems(answer), list(_told(answer, readings))
+    stems, told = topic_stems(answer), list(_find_told(answer, readings))
     named = sum(bool(names & stems) for names in list_names(readings))
     numbers = _numbers(answer) & frozenset().union(*(_numbers(reading.sentence) for reading in readings))
     met: dict[FormCheck, tuple[bool, str]] = {
@@ -321,7 +321,7 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset(term.key for term in read_terms(text) if term.kind == "number")
 
 
-def _told(answer: str, readings: Sequence[Reading]) -> Iterator[frozenset[str]]:
+def _find_told(answer: str, readings: Sequence[Reading]) -> Iterator[frozenset[str]]:
     """Yield for each reading what an answer has that its sentence has, beside its title, and the sentence of no other.
 
     Other passages may well have it: the price of one ferry is the hour at which another leaves.

@@ -45,7 +45,7 @@ class WholeDialogProgram(Program):
         super().__init__()
         self.repetition, self.grounded = repetition, grounded
         self.preamble = GROUNDED_PREAMBLE if grounded else PREAMBLE
-        self.draft = dspy.Predict(_grounded(WholeDialog) if grounded else WholeDialog)
+        self.draft = dspy.Predict(_ground(WholeDialog) if grounded else WholeDialog)
         self.choose = dspy.Predict(ChooseEvidence) if grounded else None
 
     async def write(self, plan: Plan, others: Others) -> Draft:
@@ -141,7 +141,7 @@ def _strip(message: str, name: str) -> str:
     return re.sub(rf"^\s*(?:{name}:|\[\d+\])", "", message).strip()
 
 
-def _grounded(signature: SignatureType) -> SignatureType:
+def _ground(signature: SignatureType) -> SignatureType:
     """Return the signature for answers that rest on documents."""
     grounded = signature.with_updated_fields("turns", type_=list[GroundedTurn])
     return grounded.with_instructions(f"{signature.instructions} {GROUNDED}")
