@@ -24,6 +24,7 @@ _MAYBE_FRACTION = re.compile(r"[½¼¾⅛⅜⅝⅞⅕⅖⅗⅘/](?<!\D/)")  # mu
 _SCALED = re.compile(r"(?<![\d.,])(\d+(?:[.,]\d{3})*(?:[.,]\d{1,2})?)(?:(M|bn| ?[mM](?:io|rd))| ?([kKmMbB]|bn))\b")
 _ISO_DATE = re.compile(r"\b(?P<year>[12]\d{3})-(?P<month>[01]?\d)-(?P<day>[0-3]?\d)\b")
 _DATE = re.compile(r"\b(?P<day>[0-3]?\d)(?P<sign>[./])(?P<month>[0-3]?\d)(?P=sign)(?P<year>[12]\d{3})\b")
+_YEARS = re.compile(r"\b(1[5-9]|20)(\d\d)( ?(?:-{1,2}|–) ?)(\d\d)\b(?![-./]\d)")
 _DOTTED = re.compile(r"\.(?<=\b[apAP]\.)\s?([mM])\b(?:\.(?!\s+[A-Z]))?")  # not the end of a sentence
 _TIME = re.compile(
     r"\b([01]?\d|2[0-4])(?: ?h ?| heures? | uhr | giờ |[.](?=[0-5]\d ?(?:[ap]m|u[hu]r|h)\b))"
@@ -55,8 +56,8 @@ def write_plainly(text: str) -> str:
     """Return a text with numbers in one form.
 
     `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30", "٩:٣٠", "half past nine" and "halb zehn", `9:00` for "nine o'clock",
-    `8:45` for "a quarter to nine", `2.5` for "2½" and "2 1/2", `11000` for "$11k", and `30 June 2024` for "2024-06-30"
-    if it is clear which number is the month.
+    `8:45` for "a quarter to nine", `2.5` for "2½" and "2 1/2", `11000` for "$11k", `1863-1869` for "1863-69", and
+    `30 June 2024` for "2024-06-30" if it is clear which number is the month.
     """
     if _MAYBE_FRACTION.search(text):
         text = _FRACTION.sub(_write_fraction, text)
@@ -73,6 +74,7 @@ def write_plainly(text: str) -> str:
     if half := dialog_language().pattern("and_half"):  # “2 hours and a half”, too
         text = re.sub(rf"(\d)( \w+)??{half.pattern}", r"\1.5\2", text, flags=re.IGNORECASE)
     text = _SCALED.sub(_write_scaled, _ISO_DATE.sub(_write_date, _DATE.sub(_write_date, text)))
+    text = _YEARS.sub(_write_years, text)
     code = dialog_language().code
     full_hour = _FULL_HOUR_DE if code == "de" else _FULL_HOUR
     text = full_hour.sub(r"\1:00", _TIME.sub(r"\1:\2\3", _DOTTED.sub(r"\1", text)))
@@ -118,6 +120,11 @@ def _write_date(found: re.Match[str]) -> str:
         month = 0 if day <= 12 else month  # the fifth of June, or the sixth of May
     known = language.months and 1 <= month <= 12
     return f"{day} {language.months[month - 1]} {parts['year']}" if known else found.group()
+
+
+def _write_years(found: re.Match[str]) -> str:
+    century, first, sign, last = found.groups()
+    return f"{century}{first}{sign}{century}{last}" if last > first else found.group()
 
 
 def drop_item_numbers(text: str) -> str:
