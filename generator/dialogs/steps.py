@@ -260,9 +260,11 @@ class Answer(dspy.Module):
             if same := next((each for each in attempt.refused if on_one_line(each.text) == answer), None):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
             answerability = measure_answerability(meant, answer, prediction.answerability)
-            meant_so = question_type.expected if plain else prediction.answerability
-            if answerability == "partial" and meant_so == "unanswerable" and _begins_with_refusal(answer):
-                answerability = "unanswerable"  # what it gives is the nearest thing
+            # What is unanswerable by two of plan, model and the answer's beginning gives the nearest thing.
+            planned, begins = question_type.expected == "unanswerable", _begins_with_refusal(answer)
+            own = prediction.answerability == "unanswerable"
+            if answerability == "partial" and planned + own + begins > 1:
+                answerability = "unanswerable"
             unknown = answerability == "answerable" and not prediction.known
             fault = find_answer_fault(answer, meant, history, passages)
             if not fault and question_type.expected in _HAS_ANSWER and asks_alone(answer):

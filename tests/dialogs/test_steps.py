@@ -255,21 +255,18 @@ def test_an_inconsistent_answer_stays_so_in_the_same_words() -> None:
     assert (caught.value.reason, caught.value.text) == ("inconsistent by its own check", "Blue.")
 
 
-NEAREST = "I don't have information on who drives it. The tram runs for 12 crowns."
+UNTOLD, NEAREST = "I don't have information on who drives it.", "The tram runs for 12 crowns."
 
 
 @pytest.mark.parametrize(
     ("kind", "own", "text", "label"),
     [
-        ("unanswerable", "unanswerable", NEAREST, "unanswerable"),
-        ("unanswerable", "partial", NEAREST, "partial"),
-        ("direct", "unanswerable", NEAREST, "unanswerable"),
-        (
-            "direct",
-            "unanswerable",
-            "The tram runs for 12 crowns. I don't have information on who drives it.",
-            "partial",
-        ),
+        ("unanswerable", "unanswerable", f"{NEAREST} {UNTOLD}", "unanswerable"),
+        ("unanswerable", "partial", f"{UNTOLD} {NEAREST}", "unanswerable"),
+        ("unanswerable", "partial", f"{NEAREST} {UNTOLD}", "partial"),
+        ("direct", "unanswerable", f"{UNTOLD} {NEAREST}", "unanswerable"),
+        ("direct", "unanswerable", f"{NEAREST} {UNTOLD}", "partial"),
+        ("direct", "partial", f"{UNTOLD} {NEAREST}", "partial"),
     ],
 )
 def test_the_nearest_thing_beside_what_is_not_known_is_no_part_of_an_answer(
