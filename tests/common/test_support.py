@@ -339,7 +339,7 @@ def test_the_arabic_article_leaves_the_stem_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("code", "text"),
     [
-        ("en", "Along with …"),
+        ("en", "Along with either, besides; otherwise, whenever someone …"),
         ("de", "Es findet erst dann statt, und möglichst …"),
         ("fr", "Cela veut dire que c'est possible …"),
         ("es", "No es posible …"),
