@@ -118,9 +118,15 @@ def test_only_what_tells_it_is_evidence(text: str, told: str, cited: list[str]) 
     assert cite(model, "Are dogs free?", [piece("fares", text)]) == cited
 
 
-def test_a_sentence_that_a_fact_was_copied_from_is_evidence_in_whichever_words_the_answer_says_it() -> None:
+@pytest.mark.parametrize(
+    "facts",
+    [["Anna was tried", "ended with an acquittal"], ["Anna was tried in May. The trial ended with an acquittal."]],
+)
+def test_a_sentence_that_a_fact_was_copied_from_is_evidence_in_whichever_words_the_answer_says_it(
+    facts: list[str],
+) -> None:
     text = "Anna was tried in May. The trial ended with an acquittal. Mice walk."
-    told = {"facts": ["Anna was tried", "ended with an acquittal"], "answer": "In May Anna was tried and acquitted."}
+    told = {"facts": facts, "answer": "In May Anna was tried and acquitted."}
     model = Scripted(answer=[told | {"evidence": [1, 2, 3]}])
     cited = ["Anna was tried in May.", "The trial ended with an acquittal."]
     assert cite(model, "What happened to her?", [piece("trials", text)]) == cited

@@ -25,7 +25,8 @@ from generator.schema import Evidence, Passage, Turn
 LEAST_COVERED = 0.5
 # Of an answer that adds nothing to a question that begins with a verb, such as “Yes, it is efficient.”
 _LEAST_CONFIRMED = 0.7
-# An answer rests on a sentence of which it has as much, and on one that has as much of a fact copied for it.
+# An answer rests on a sentence of which it has as much, and on one that has as much of a fact copied for it, or the
+# fact of it: a fact may join two sentences.
 _MOST_RETOLD, _COPIED = 0.75, 0.75
 # Of each sentence of an answer that only says what was said before, in three such words or more; costs none of these.
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
@@ -270,7 +271,7 @@ def drop_needless(
         rest = [each for each in kept if each != evidence[place]]
         found, keys = measure(rest), {term.key for term in read_terms(texts[place])}
         used = len(keys & said) >= _MOST_RETOLD * len(keys) or any(
-            fact and len(keys & fact) >= _COPIED * len(fact) for fact in copied
+            fact and len(keys & fact) >= _COPIED * min(len(keys), len(fact)) for fact in copied
         )
         again = any(words(each.text) == words(texts[place]) for each in rest)
         if found.covered and (again or not used) and {*found.missing} <= {*measure(kept).missing}:
