@@ -215,6 +215,11 @@ class Language(Record):
         lists: tuple[WordList, ...] = ("function", "question", "auxiliary")
         return self.idle.union(*map(self.listed, lists))
 
+    @cached_property
+    def units(self) -> frozenset[str]:
+        """The words of `same`: units, days and the like."""
+        return frozenset(word.casefold() for group in self.same for word in group)
+
     @property
     def spaced(self) -> bool:
         """True if spaces part its words."""

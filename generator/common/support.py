@@ -27,6 +27,9 @@ from generator.common.numerals import find_numerals
 from generator.common.passages import find_tokens
 from generator.common.scripts import find_runs, words
 
+# What mostly counts what was just named, if it is in words and no unit is behind it.
+COUNTS = frozenset("23")
+_WORD_BEHIND = re.compile(r"[ -](\w+)")
 _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
 _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
@@ -109,6 +112,9 @@ def read_terms(text: str) -> tuple[Term, ...]:
         number = numbers.get(start)
         if start >= end and number and number.text.casefold() not in stop:
             end = start + len(number.text)
+            unit = _WORD_BEHIND.match(text, end) if number.key in COUNTS and number.text.isalpha() else None
+            if unit and unit[1].casefold() in language.units:
+                number = number._replace(text=text[start : unit.end()])  # “three months”
             found.append(number._replace(key=f"{number.key}s") if _DECADE.match(text, start) else number)
             if low[len(number.text) :] in ("a", "b"):  # Gate 12b; other letters are units and endings
                 found.append(Term(word, low, "name"))

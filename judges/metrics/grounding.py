@@ -35,8 +35,8 @@ from generator.dialogs.checks.evidence import drop_counts, find_uncovered, is_te
 from generator.schema import Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
-# The most that an answer is worth with a number in digits, or above three, that stands nowhere: among the responses
-# that it learned from, people found no more than so many of these grounded.
+# The most that an answer is worth with a number in digits, with a unit, or above three, that stands nowhere: among the
+# responses that it learned from, people found no more than so many of these grounded.
 WRONG_NUMBER = 0.2
 # Content words and numbers of an answer that passages have, from which its others may be other words for theirs. Of
 # 1,843 responses that people labelled (`benchmarks/grounding.py`) this changes 15, 9 of them not grounded.

@@ -16,7 +16,7 @@ from generator.common.numerals import may_be_spelt_out
 from generator.common.passages import is_heading, sentences
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
-from generator.common.support import Term, coverage, find_unsupported, read_terms, term_keys
+from generator.common.support import COUNTS, Term, coverage, find_unsupported, read_terms, term_keys
 from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
@@ -31,7 +31,6 @@ _MOST_RETOLD, _COPIED = 0.75, 0.75
 # Of each sentence of an answer that only says what was said before, in three such words or more; costs none of these.
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
-_COUNTS = {"2", "3"}
 
 _DIGIT = re.compile(r"\d")
 # What leads to a list, and an item of one on a line of its own.
@@ -90,19 +89,22 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
 
 
 def is_telling(term: Term) -> bool:
-    """Return True for a number but “two” and “three”, mostly a count of what was just named, or is next (“two: …”)."""
-    return term.kind == "number" and not (term.key in _COUNTS and term.text.isalpha())
+    """Return True for a number but “two” and “three”, mostly a count of what was just named, or is next (“two: …”).
+
+    With a unit they tell something: “two months”.
+    """
+    return term.kind == "number" and not (term.key in COUNTS and term.text.isalpha())
 
 
 def drop_counts(answer: str) -> str:
     """Return an answer without the numbers that say how many things it lists: “four papers: …”, and then four."""
     if ":" not in answer:  # most have none
         return answer
-    units = set[str]().union(*dialog_language().same)  # “four years: …” isn't one
+    units = dialog_language().units  # “four years: …” isn't one
     for lead in reversed([*_LEAD.finditer(answer)]):
         sizes = _count_items(answer[lead.end() :])
         for term in read_terms(lead[0]) if sizes else ():
-            before, spelt, after = lead[0].partition(term.text)
+            before, spelt, after = lead[0].partition(term.text.split()[0])
             if term.kind == "number" and term.key in sizes and spelt and units.isdisjoint(words(after)[:1]):
                 answer = f"{answer[: lead.start()]}{before}{after}{answer[lead.end() :]}"
                 break

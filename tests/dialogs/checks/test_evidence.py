@@ -11,6 +11,7 @@ from tests.support.scripted import piece
 PLANNED = Planned(question_type="direct")
 ASKED = "What does a ticket for the tram cost?"
 PRICE, COLOUR = "An adult's ticket costs 5 crowns from a machine.", "The tram is green."
+VALID = "A ticket from a machine is valid for two months."
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,9 @@ PRICE, COLOUR = "An adult's ticket costs 5 crowns from a machine.", "The tram is
         ),
         ("You pay one of three prices: 5 crowns from a machine, 5 crowns, or 5.", [PRICE], True, ("pay", "prices")),
         ("You pay four prices: 5 crowns from a machine, or 5.", [PRICE], False, ("four",)),
+        ("A ticket from a machine is valid for three months.", [VALID], False, ("three months",)),
+        ("A ticket from a machine is valid for two months.", [VALID], True, ()),
+        ("It lasts three hours: an adult's ticket, a machine, or crowns.", [COLOUR], False, ("three hours",)),
         ("It lasts five hours: an adult's ticket, a machine, crowns, or an adult.", [COLOUR], False, ("five",)),
         ("Although I have no details on the price, machines sell tickets.", ["A machine sells them."], True, ()),
     ],
