@@ -54,11 +54,11 @@ class User(Record):
     def _list_told(self, question_type: QuestionType | None) -> list[Typing]:
         """Return the ways of typing that a model is told of.
 
-        Bare words can't go back to the last turn, and who asks nothing doesn't say why.
+        Bare words can't go back to the last turn, and neither they nor who asks nothing say why.
         """
         goes_back = question_type is not None and question_type.goes_back
-        asks_nothing = question_type is not None and "asks-nothing" in question_type.checks
-        left_out = {"keywords": goes_back, "long": asks_nothing}
+        says_less = question_type is not None and not {"asks-nothing", "bare-words"}.isdisjoint(question_type.checks)
+        left_out = {"keywords": goes_back, "long": says_less}
         return [each for each in self.typing if each in _TOLD and not left_out[each]]
 
 

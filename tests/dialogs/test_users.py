@@ -143,8 +143,9 @@ def test_who_types_bare_words_is_not_told_so_where_these_say_nothing(name: str) 
     assert searcher.prompt(direct).startswith(told := searcher.prompt(later)) and "bare words" not in told
 
 
-def test_who_asks_nothing_is_not_told_to_ask_in_a_second_sentence() -> None:
-    talkative, (follows, tells) = USERS["talkative"], kinds("follow-up", "non-question")
+@pytest.mark.parametrize("name", ["non-question", "keyword"])
+def test_who_asks_nothing_or_in_bare_words_is_not_told_to_ask_in_a_second_sentence(name: str) -> None:
+    talkative, (follows, tells) = USERS["talkative"], kinds("follow-up", name)
     assert talkative.adapt(tells) is tells and talkative.prompt(tells) == talkative.who
     assert talkative.prompt(follows) == talkative.prompt() != talkative.who
 
