@@ -15,7 +15,7 @@ _QUANTIFIERS = {"each", "every", "some", "any"}
 _VERBS = {"be", "do", "have", "happen", "last", "mean"}  # that carry no content
 _BEFORE_BARE = set("of about against during with without like".split())  # a noun behind others may be none: “in person”
 _JOINS = set("and as between like or than".split())
-_NOT_BEFORE = ARTICLES | _JOINS | {"all", "both"}
+_NOT_BEFORE = ARTICLES | _JOINS | {"all", "both", "such"}
 # Behind a noun, these go on with it (“the water that …”), or it was none (“How do I open a …”).
 _GOES_ON = _JOINS | set(
     "behind of that where which who whose why i you we they he she it a an the my your our his its their".split()

@@ -12,6 +12,7 @@ import dspy
 from generator.common.scripts import has_question_mark
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.candidates import Attempt, Refused, draw_best
+from generator.dialogs.checks.evidence import is_telling
 from generator.dialogs.checks.later_turns import content_of
 from generator.dialogs.checks.questions import find_fault, find_length_fault
 from generator.dialogs.dedup import Repetition
@@ -55,13 +56,14 @@ class Reword(dspy.Module):
         if takes_up or question_type.reply or not has_question_mark(question) or not content_of(question):
             return question
 
-        inputs = {"length": f"{question_type.tell_length()} at most", "said": question}
+        longer = find_length_fault(question, question_type) is not None  # a third attempt may be
+        inputs = {"length": f"{question_type.tell_length(1 + longer)} at most", "said": question}
 
         async def draw(attempt: Attempt) -> str:
             shown = {"rejected": attempt.rejected, **inputs}
             said = unquote((await call(self.predict, "reword", attempt.profile, len(history) + 1, **shown)).text)
             fault = find_fault(said, documents, history, question_type, self.repetition)
-            fault = fault or find_length_fault(said, question_type) or find_change(said, question, documents)
+            fault = fault or find_length_fault(said, question_type, longer) or find_change(said, question, documents)
             if fault:
                 raise Refused("reword", fault, said)
             return said
@@ -74,11 +76,13 @@ class Reword(dspy.Module):
 def find_change(said: str, question: str, documents: Documents) -> str | None:
     """Return the reason why a text doesn't say the same as a question in other words, or None.
 
-    It asks for something else where it lacks a name or number of the question, has one that neither question nor
-    documents have, has no content word of the question, or isn't one.
+    It asks for something else where it lacks a name or number of the question (but “two” and “three”, which “both”
+    means, too), has one that neither question nor documents have, has no content word of the question, or isn't one.
     """
     told = term_keys(question).union(*(term_keys(passage.titled) for passage in documents.passages))
-    named, again = ({term.key for term in read_terms(text) if term.kind != "word"} for text in (question, said))
+    named, again = (
+        {term.key for term in read_terms(text) if term.kind == "name" or is_telling(term)} for text in (question, said)
+    )
     before, after = content_of(question), content_of(said)
     if before == after:
         return SAME

@@ -165,6 +165,7 @@ def test_a_pronoun_stands_as_what_it_replaces(marked: str, told: str, said: str)
         ("What are the key sectors of India's economy?", "India’s economy is mixed.", "India's economy"),
         ("How do dogs travel on Swiss trains in winter?", "Swiss trains", "Swiss trains"),
         ("Where was Kermit the Frog born?", "The Frog", ""),
+        ("What's the point of having such a program?", "The state has a program.", ""),
         ("Who left Dancing with the Stars?", "The Stars", ""),
         ("What made The Leno Show a risk?", "It was a risk.", ""),
         ("How long did the Elm comic series last?", "The Elm comic series last had ten issues. The Elm comic.", ""),

@@ -56,6 +56,15 @@ def test_a_question_stays_where_other_words_ask_for_something_else_or_fail(reply
     assert question == ASKED and len(model.of("reword")) == (1 if isinstance(reply, Exception) else 3)
 
 
+def test_a_long_question_may_stay_long_and_two_may_be_both() -> None:
+    asked = "Do the two of us pay for a return ticket of the Lindau ferry, and our dogs as well?"
+    other = "Is a return on the Lindau ferry something that we both must pay for, dogs included?"
+    model = Scripted(ask=[{"question": asked}] * 3, answer=[{"answer": "Dogs travel free."}], reword=[other])
+    program = SingleDocumentDialog(Repetition(0.8), Options(rewording=True))
+    draft = model.run(lambda: program.write(plan(FERRY, kinds("direct")), {}))
+    assert draft.turns[0].query == other and "24 words at most" in model.prompts("reword")[0]
+
+
 def test_the_next_attempt_is_told_why_the_last_was_refused() -> None:
     other = "How much is the Lindau ferry there and back since 1963?"
     question, model = ask(ASKED, "How much is a return on the Lindau ferry?", other)
