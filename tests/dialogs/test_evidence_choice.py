@@ -132,6 +132,14 @@ def test_a_sentence_that_a_fact_was_copied_from_is_evidence_in_whichever_words_t
     assert cite(model, "What happened to her?", [piece("trials", text)]) == cited
 
 
+def test_a_model_that_copied_facts_cites_what_it_says_in_other_words() -> None:
+    both = ["Who pays enough for the whole match gets extra money of the plan.", "The plan has a match each year."]
+    told = {"facts": ["has a match each year"], "answer": "The plan has a match each year.", "evidence": [1, 2, 3]}
+    passages = [piece("plans", " ".join([*both, "Mice plan."]))]
+    assert cite(Scripted(answer=[told]), "Does the money of it count?", passages) == both
+    assert cite(Scripted(answer=[told | {"facts": []}]), "Does the money of it count?", passages) == both[1:]
+
+
 @pytest.mark.parametrize(("end", "start"), [(36, 19), (54, 26)], ids=["cut at the end", "cut at the start"])
 def test_a_sentence_that_another_passage_has_whole_is_cited_from_there(end: int, start: int) -> None:
     text = "The tram is green. Adults pay 5 crowns at the machine. It runs at night."

@@ -28,6 +28,7 @@ _LEAST_CONFIRMED = 0.7
 # An answer rests on a sentence of which it has as much, and on one that has as much of a fact copied for it, or the
 # fact of it: a fact may join two sentences.
 _MOST_RETOLD, _COPIED = 0.75, 0.75
+_OF_REASONED = 3  # of its words, where facts were copied: who copies facts has read what it cites
 # Of each sentence of an answer that only says what was said before, in three such words or more; costs none of these.
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
@@ -249,11 +250,11 @@ def drop_needless(
     """Return evidence without the sentences that can be spared, tried from the one that shares least with the answer.
 
     One is left out if the others cover the answer and miss nothing by it, and it repeats another, or question and
-    answer have less than 3/4 of its words and no fact was copied from it: small models cite what shares a word with
-    their answer, good ones what says it in other words (“the trial concluded with his acquittal”). Put beside two other
-    sentences, what people cite is all that is left for 95% (ClapNQ) and 97% (SQuAD 2.0) of answers
-    (`benchmarks/evidence.py`).
-    What claims nothing has no evidence; that of “Yes.” and what covers no answer stay.
+    answer have less than 3/4 of its words, none of the facts was copied from it, and where there are any, two of its
+    words at most are in question and answer: small models cite what shares a word with their answer, good ones what
+    says it in other words (“the trial concluded with his acquittal”). Put beside two other sentences, what people cite
+    is all that is left for 95% (ClapNQ) and 97% (SQuAD 2.0) of answers (`benchmarks/evidence.py`). What claims nothing
+    has no evidence; that of “Yes.” and what covers no answer stay.
 
     Args:
         facts: what the model copied from passages before it answered.
@@ -272,7 +273,8 @@ def drop_needless(
     for place in [*(set(range(len(texts))) - {*ranked}), *reversed(ranked)]:
         rest = [each for each in kept if each != evidence[place]]
         found, keys = measure(rest), {term.key for term in read_terms(texts[place])}
-        used = len(keys & said) >= _MOST_RETOLD * len(keys) or any(
+        least = min(_MOST_RETOLD * len(keys), _OF_REASONED if copied else len(keys))
+        used = len(keys & said) >= least or any(
             fact and len(keys & fact) >= _COPIED * min(len(keys), len(fact)) for fact in copied
         )
         again = any(words(each.text) == words(texts[place]) for each in rest)
