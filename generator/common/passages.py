@@ -46,9 +46,7 @@ _PLAIN_HEADING = re.compile(
     rf"(?:\A|\n[^\S\n]*\n)({_CAPITAL}(?: (?:{_CAPITAL}|\w{{1,4}}|&))* {_CAPITAL})[^\S\n]*\n(?=\S[^\n]*[.!?])"
 )
 _LEAST_TELLING = 3  # words: “Yes, certainly.” needs the question before it
-_ASKED = (
-    16  # words of a question at most: pages run headings into what they tell (“Open from 8 to 5 What can I bring?”)
-)
+_ASKED = 16  # words of a question, at most; in more a page has run one into what it tells: “Open till 5 Where is it?”
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
 _MENU, _MARK = 8, re.compile(r"[.,;!?](?:\s|$)")  # words with a capital letter that a menu has; what parts a sentence
 # From two characters before what may be cut: “6|.3” and “6.|3”.

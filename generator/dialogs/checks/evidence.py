@@ -28,7 +28,7 @@ _LEAST_CONFIRMED = 0.7
 # An answer rests on a sentence of which it has as much, and on one that has as much of a fact copied for it, or the
 # fact of it: a fact may join two sentences.
 _MOST_RETOLD, _COPIED = 0.75, 0.75
-_OF_REASONED = 3  # of its words, where facts were copied: who copies facts has read what it cites
+_OF_REASONED = 3  # words that it shares with question and answer, where facts were copied: who copies them has read it
 # Of each sentence of an answer that only says what was said before, in three such words or more; costs none of these.
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
