@@ -18,7 +18,7 @@ RESERVED_TOKENS, RESERVED_FOR_TURN, RESERVED_FOR_TARGETS, RESERVED_FOR_TASK = 15
 # A generous guess at how many of a model's tokens a word or punctuation mark becomes.
 TOKENS_PER_WORD = 1.6
 # What algorithms write in place of questions of types, and a taxonomy that has it.
-_WRITES = {"whole": ("tasks", "mt_bench_101"), "progressive": ("scenarios", "rad_bench")}
+_WRITES = {"whole": ("tasks", "qa"), "progressive": ("scenarios", "rad_bench")}
 
 
 def check_settings(settings: Settings, taxonomy: Taxonomy) -> None:
