@@ -84,8 +84,9 @@ def test_documents_and_dialogs_command_no_judge(judge: ModelJudge) -> None:
         assert model.calls and verdict.judge == judge.name
         inputs = [field for signature in judge.signatures for field in signature.input_fields.values()]
         for shown in model.prompts("judge"):
-            if "\n<dialog>\n" not in shown:  # of claims, which need no dialog, and of p_true, which has no rules
-                without = ("dialog", "task") if judge.name == "p_true" else ("dialog",)
+            if "\n<dialog>\n" not in shown:  # of claims, which need no dialog, and without rules
+                plain = {"p_true": ("dialog", "task"), "needs_documents": ("document", "task")}
+                without = plain.get(judge.name, ("dialog",))
                 assert tags(shown) == [tag for tag in TAGS if not any(part in tag for part in without)]
                 continue
             check_structure(shown)
