@@ -35,10 +35,10 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     answer is the only one that tells all of it, that is the evidence: of people's answers, for 937 of 938
     (`benchmarks/evidence.py`). Else, where what is cited doesn't cover the answer, the model is asked once to choose
     among these sentences, if they cover more. Its choice counts where nothing is cited, and where it covers more,
-    alone, with the sentences cited or with another of these; where there is neither, the best of them does. One that
-    covers the answer is joined only by what tells two words more of it. A failed call changes nothing that is cited. A
-    title, a heading or a question is never evidence, and no sentence that can be spared, or that another passage has
-    whole.
+    alone, with the sentences cited or with another of these; where there is neither, the best of them does, with
+    another if they then cover it. One that covers the answer is joined only by what tells two words more of it. A
+    failed call changes nothing that is cited. A title, a heading or a question is never evidence, and no sentence that
+    can be spared, or that another passage has whole.
 
     Args:
         predict: of `ChooseEvidence`.
@@ -77,12 +77,16 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
                 chosen = _only(told, documents.evidence(reply.evidence))
             except Rejected:
                 chosen = cited
-            found = measure(chosen)
+            best = cited or documents.evidence(shown[:1])
+            start = chosen or best
+            found = measure(start)
             joined = [tuple(dict.fromkeys((*chosen, *cited)))]
             if found[:2] > rate(cited):
-                each_more = (tuple(dict.fromkeys((*chosen, *documents.evidence([number])))) for number in shown)
-                joined += [more for more in each_more if not found.covered or _completes(found, measure(more))]
-            best = cited or documents.evidence(shown[:1])
+                each_more = (tuple(dict.fromkeys((*start, *documents.evidence([number])))) for number in shown)
+                for more, rated_more in ((more, measure(more)) for more in each_more):
+                    # Beside a sentence that nobody chose, only what makes it cover the answer.
+                    if _completes(found, rated_more) if found.covered else chosen or rated_more.covered:
+                        joined.append(more)
             cited = max(cited or chosen, chosen, *joined, best, key=rate)
 
     asked = list_said(turn.meant, (), documents.passages)
