@@ -222,7 +222,7 @@ class QuestionType(Record):
 
     @property
     def _told(self) -> "QuestionType | Facet":
-        """What the prompt tells: of a question what the answer means that alone, unless its type is checked."""
+        """Return what the prompt tells: the type, or of a clarification that alone, unless the type has checks."""
         link = self.dimensions.multi_turn
         return link if link and link.takes_up == "answer" and not self.checks else self
 

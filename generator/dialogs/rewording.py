@@ -56,7 +56,7 @@ class Reword(dspy.Module):
         if takes_up or question_type.reply or not has_question_mark(question) or not content_of(question):
             return question
 
-        longer = find_length_fault(question, question_type) is not None  # a third attempt may be
+        longer = find_length_fault(question, question_type) is not None  # as in a third attempt
         inputs = {"length": f"{question_type.tell_length(1 + longer)} at most", "said": question}
 
         async def draw(attempt: Attempt) -> str:

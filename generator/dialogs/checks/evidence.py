@@ -25,10 +25,11 @@ from generator.schema import Evidence, Passage, Turn
 LEAST_COVERED = 0.5
 # Of an answer that adds nothing to a question that begins with a verb, such as “Yes, it is efficient.”
 _LEAST_CONFIRMED = 0.7
-# An answer rests on a sentence of which it has as much, and on one that has as much of a fact copied for it, or the
-# fact of it: a fact may join two sentences.
+# An answer rests on a sentence of which it has as much, and on one that shares as much with a fact copied for it: of
+# the shorter of both, since a fact may join two sentences.
 _MOST_RETOLD, _COPIED = 0.75, 0.75
-_OF_REASONED = 3  # words that it shares with question and answer, where facts were copied: who copies them has read it
+# Where facts were copied, so many words that a sentence shares with question and answer suffice.
+_OF_REASONED = 3
 # Of each sentence of an answer that only says what was said before, in three such words or more; costs none of these.
 _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
