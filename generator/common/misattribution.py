@@ -4,12 +4,13 @@ quiet mode and 70 minutes in turbo mode”.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain, compress, groupby
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.numbers import drop_item_numbers
 from generator.common.passages import sentences
-from generator.common.support import ends_sentence, parse_text, read_tokens, term_keys
+from generator.common.support import ends_sentence, parse_text, read_terms, read_tokens, term_keys
 from generator.common.units import kind_of_unit
 
 _MARKS = frozenset(",;:、，،；：")
@@ -28,6 +29,17 @@ class _Value(NamedTuple):
     key: str
     spelt: str
     kind: str | None
+
+
+class _Row(NamedTuple):
+    """A row of a table: the words of its first cell, and the numbers of all of its cells."""
+
+    label: frozenset[str]
+    cells: tuple[frozenset[str], ...]
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        return frozenset[str]().union(*self.cells)
 
 
 class _Part(NamedTuple):
@@ -71,6 +83,29 @@ def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list
                 for own, each in places
             ):
                 found.append(value.spelt)
+    tables = [table for source in sources for table in _read_tables(source)]
+    rows = (_find_of_other_rows(text[start:end], asked, tables) for start, end in sentences(text)) if tables else ()
+    return [*found, *(number for row in rows for number in row if number not in found)]
+
+
+def _find_of_other_rows(sentence: str, asked: frozenset[str], tables: Sequence[Sequence[_Row]]) -> list[str]:
+    """Return the numbers of a sentence that stand in other rows of a table than the one that it names.
+
+    The row that it names, or else the question, has other numbers in that column, and none of the sentence's own.
+    """
+    terms = read_terms(sentence)
+    numbers, keys = {term.key: term.text for term in terms if term.kind == "number"}, {term.key for term in terms}
+    found = list[str]()
+    for table in tables if numbers else ():
+        named = [row for row in table if row.label <= keys]
+        if not named and len(meant := [row for row in table if row.label <= asked]) == 1:
+            named = meant
+        longest = (row for row in named if not any(row.label < other.label for other in named))
+        for row in longest:
+            if row.numbers.isdisjoint(numbers):
+                columns = zip(*(other.cells for other in table if other.label != row.label), strict=True)
+                others = frozenset[str]().union(*chain.from_iterable(compress(columns, row.cells)))
+                found.extend(spelt for key, spelt in numbers.items() if key in others and spelt not in found)
     return found
 
 
@@ -100,6 +135,20 @@ def _read(text: str) -> tuple[_Part, ...]:
         for sentence in _list_sentences(line)
     )
     return tuple(part for number, sentence in enumerate(tokens) for part in _list_parts(sentence, number))
+
+
+@cached_by_language(4096)
+def _read_tables(text: str) -> tuple[tuple[_Row, ...], ...]:
+    """Return the tables of a text: rows of the same length, one behind the other, that have a label."""
+    lines = [line.strip("| ").split(" | ") for line in text.split("\n") if line.strip()] if " | " in text else []
+    tables = (list(rows) for size, rows in groupby(lines, len) if size > 1)
+    return tuple(tuple(row for row in map(_read_row, table) if row.label) for table in tables if len(table) > 1)
+
+
+def _read_row(cells: Sequence[str]) -> _Row:
+    terms = [read_terms(cell) for cell in cells]
+    numbers = (frozenset(term.key for term in cell if term.kind == "number") for cell in terms)
+    return _Row(frozenset(term.key for term in terms[0] if term.kind != "number"), tuple(numbers))
 
 
 def _list_sentences(line: str) -> Iterator[Sequence[_Token]]:

@@ -40,6 +40,37 @@ def test_a_number_of_another_thing_is_found(text: str, question: str, found: lis
     assert find_misattributed(text, question, [HIRE]) == found
 
 
+FEES = """Item | For each day | At most
+
+Books, sheet music | 0.20 | 8.00
+
+New books (red dot) | 0.50 | 10.00
+
+Journals | 0.20 | 4.00
+
+Films and games | 0.60 | 12.00
+
+Three days of grace are given for books."""
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "found"),
+    [
+        ("It charges 0.20 crowns a day for books, sheet music, journals, films and games.", "", ["0.20"]),
+        ("It charges 0.20 crowns a day for books, sheet music and journals.", "", []),
+        ("Films and games cost 0.60, sheet music and books 0.20.", "", []),
+        ("Films and games cost 0.20 crowns a day, 12 at most.", "", []),  # one number of the row may be enough
+        ("New books (red dot) cost 0.50 crowns a day.", "How much are books and journals?", []),
+        ("0.20 crowns a day.", "What do films and games cost?", ["0.20"]),
+        ("0.20 crowns a day.", "What do journals cost?", []),
+        ("Films and games have three days of grace.", "", []),  # that stands in no row
+        ("12 at most.", "What do I pay for journals, and what for films and games?", []),
+    ],
+)
+def test_a_number_of_another_row_is_found(text: str, question: str, found: list[str]) -> None:
+    assert find_misattributed(text, question, [FEES]) == found
+
+
 def test_the_number_may_be_that_of_both_things() -> None:
     assert find_misattributed("14 euros for a cargo bike.", "", [HIRE])
     assert not find_misattributed("14 euros for a cargo bike.", "", [HIRE, "In winter a cargo bike costs 14 euros."])
