@@ -18,7 +18,7 @@ from generator.common.context import bind
 from generator.common.scripts import words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.checks.evidence import support_of
-from generator.dialogs.journal import metered
+from generator.dialogs.journal import charge, metered
 from generator.dialogs.live import tell
 from generator.errors import Rejected
 from generator.models.lm import LanguageModel, Profile
@@ -88,6 +88,11 @@ def collect_unused() -> AbstractContextManager[list[Unused]]:
     return bind(_unused, [])
 
 
+def leave_out(why: Rejected, cost: Cost, turn: int) -> None:
+    """Add a candidate for a turn to those that aren't kept."""
+    _unused.get([]).append(Unused(why, cost, turn))
+
+
 async def draw_best(
     count: int,
     stage: str,
@@ -129,10 +134,11 @@ async def draw_best(
             outcome = max(passed, key=lambda each: each.score)
         elif attempt == ATTEMPTS or not faults:
             outcome = drawn[0][0]
-        for each, cost in drawn if count > 1 else ():
-            if each is not outcome:
-                why = each if isinstance(each, Rejected) else Rejected(stage, NOT_BEST, each.text)
-                _unused.get([]).append(Unused(why, cost, turn))
+        for each, cost in drawn:
+            if count == 1 or each is outcome:
+                charge(cost)
+            else:
+                leave_out(each if isinstance(each, Rejected) else Rejected(stage, NOT_BEST, each.text), cost, turn)
         if isinstance(outcome, Rejected):
             raise outcome
         if outcome is not None:

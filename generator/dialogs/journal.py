@@ -35,6 +35,11 @@ def metered(meter: Meter | None = None) -> AbstractContextManager[Meter]:
     return bind(_meter, meter or Meter())
 
 
+def charge(cost: Cost) -> None:
+    """Add what was counted by an inner meter to that of the current context, if it has one."""
+    _meter.get(Meter()).cost += cost
+
+
 class Journal:
     """The finished calls of one dialog; see `generator.models.lm.Journal`."""
 
@@ -64,5 +69,4 @@ class Journal:
 
     def _count(self, stage: str, turn: int, reply: ChatReply) -> None:
         self._spent[stage, turn] = self._spent.get((stage, turn), Usage()) + reply.usage
-        meter = _meter.get(Meter())
-        meter.cost += reply.usage.cost
+        charge(reply.usage.cost)

@@ -4,13 +4,14 @@ The retriever is called after every user turn, by this loop and never by the mod
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from generator.common.language import languages
+from generator.dialogs.candidates import leave_out
 from generator.dialogs.checks.requests import find_request_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.focus import choose_focus, count_new_passages
+from generator.dialogs.journal import metered
 from generator.dialogs.live import tell, tell_found
 from generator.dialogs.program import USUAL, DialogProgram, Options, TurnTask
 from generator.dialogs.query import Rewrite, form_query, search
@@ -50,16 +51,18 @@ class MultiDocumentDialog(DialogProgram):
         """Return the next turn, and all passages retrieved up to it; see `DialogProgram.turn`.
 
         If conversations are to move on, a turn that rests on passages of earlier answers alone is begun once more from
-        another passage; if that is no better, the first one stays. What goes back to the last turn starts nowhere else;
-        nor does what can't be answered, whose reply only offers something near.
+        another passage; if that is no better, the first one stays. The other is an unused candidate. What goes back to
+        the last turn starts nowhere else; nor does what can't be answered, whose reply only offers something near.
         """
         if task.question_type.goes_back:
             task = replace(task, focus="")
-        first = turn, found = await self.begin(task)
+        with metered() as meter:
+            first = turn, found = await self.begin(task)
         stays = task.question_type.goes_back or task.question_type.expected == "unanswerable"
         if not self.moving or stays or count_new_passages(found, task.history, turn) != 0:
             return first
-        tell("refused", turn.turn, turn.query, "rests on passages of earlier answers")
+        why = _refuse(turn)
+        tell("refused", turn.turn, turn.query, why.reason)
         for place in (turn.turn, turn.turn - 1):
             # Odd places go back to what was found, perhaps for a topic left.
             if place % 2 and task.plan.switch is not None:
@@ -67,10 +70,16 @@ class MultiDocumentDialog(DialogProgram):
             other = await self.later_focus(task.passages, task.history, place, task.plan.split)
             if other in ("", task.focus):
                 continue
-            with suppress(Rejected):
-                turn, found = await self.begin(replace(task, focus=other))
-                if count_new_passages(found, task.history, turn) != 0:
-                    return turn, found
+            with metered() as again:
+                try:
+                    turn, found = await self.begin(replace(task, focus=other))
+                    if count_new_passages(found, task.history, turn) != 0:
+                        leave_out(why, meter.cost, turn.turn)
+                        return turn, found
+                    why = _refuse(turn)
+                except Rejected as rejected:
+                    why = rejected
+            leave_out(why, again.cost, task.number)
             break
         return first
 
@@ -122,3 +131,8 @@ class MultiDocumentDialog(DialogProgram):
         if not self.moving:
             return await super().later_focus(passages, history, place, split)
         return await choose_focus(self.retriever, 2 * self.k, split, passages, history, place)
+
+
+def _refuse(turn: Turn) -> Rejected:
+    """Return why a turn is begun once more."""
+    return Rejected("answer", "rests on passages of earlier answers", f"User: {turn.query}\nAgent: {turn.answer}")

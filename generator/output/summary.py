@@ -84,7 +84,7 @@ class Summary(Record):
 
     Attributes:
         dropped, dropped_turns, dropped_pairs: counts by stage and reason.
-        dropped_candidates: the same, of questions, answers and sets of questions that weren't the chosen ones.
+        dropped_candidates: the same, of questions, answers, turns and sets of questions that weren't the chosen ones.
         candidates_cost: what those took.
         pairs: context-response pairs in the dataset: those of accepted dialogs less `dropped_pairs`, and less those of
             a benchmark's items without a reference answer, or after one without.

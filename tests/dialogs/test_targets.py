@@ -129,8 +129,8 @@ def test_the_start_stands_in_the_prompt_only_if_conversations_are_to_move() -> N
         assert ("The quay opened in May." in second or "The pier opened in May." in second) == moving
 
 
-@pytest.mark.parametrize(("again", "kept"), [(4, "Is the quay blue?"), (1, "Is the pier blue?")])
-def test_a_turn_on_passages_of_earlier_answers_is_begun_once_more(again: int, kept: str) -> None:
+@pytest.mark.parametrize(("again", "kept", "calls"), [(4, "Is the quay blue?", 2), (1, "Is the pier blue?", 3)])
+def test_a_turn_on_passages_of_earlier_answers_is_begun_once_more(again: int, kept: str, calls: int) -> None:
     questions = ("When did the pier open?", "Is the pier blue?", "Is the quay blue?")
     told = {"The pier opened in May.": 1, "The pier has a blue door.": 2, "The quay has a blue door.": again}
     answers = [{"answer": text, "evidence": [place]} for text, place in told.items()]
@@ -138,6 +138,10 @@ def test_a_turn_on_passages_of_earlier_answers_is_begun_once_more(again: int, ke
     draft = multi(model, Shelf([[A, B], [A], [C], [B]]), [target(link=None), target()], moving=True)
     assert [turn.query for turn in draft.turns] == [questions[0], kept]
     assert len(model.of("ask")) == 3
+    (other,) = draft.unused
+    assert (other.turn, other.why.stage, other.why.reason) == (2, "answer", "rests on passages of earlier answers")
+    assert {kept, other.why.text.splitlines()[0].removeprefix("User: ")} == {*questions[1:]}
+    assert other.cost.calls == calls
 
 
 @pytest.mark.parametrize(

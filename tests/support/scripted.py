@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from generator.dialogs.journal import charge
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft
 from generator.models.lm import ChatReply, ChatRequest, LanguageModel, Profile, Sampling
@@ -105,6 +106,7 @@ class Scripted:
 
     def add(self, key: str, stage: str, turn: int, reply: ChatReply) -> None:
         assert self._purposes[key] == (stage, turn)
+        charge(reply.usage.cost)
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         stage, turn = self._purposes[request.key]
