@@ -336,6 +336,11 @@ class Turn(Record):
         """The question without the slips of whoever typed it."""
         return self.clean_query or self.query
 
+    @property
+    def spoken(self) -> str:
+        """What both say, for a drop's text."""
+        return f"User: {self.query}\nAgent: {self.answer}"
+
 
 class Dialog(Record):
     """A finished dialog.

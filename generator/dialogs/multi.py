@@ -135,4 +135,4 @@ class MultiDocumentDialog(DialogProgram):
 
 def _refuse(turn: Turn) -> Rejected:
     """Return why a turn is begun once more."""
-    return Rejected("answer", "rests on passages of earlier answers", f"User: {turn.query}\nAgent: {turn.answer}")
+    return Rejected("answer", "rests on passages of earlier answers", turn.spoken)

@@ -200,10 +200,9 @@ class DialogProgram(Program):
                 if question_type.resolves and history[-1].answerability == UNDERSPECIFIED:
                     # Nobody would reply to what the agent asked back.
                     unclear, (history, passages) = history[-1], before
-                    text = f"User: {unclear.query}\nAgent: {unclear.answer}"
                     if not history:
                         return Draft(end=rejected)
-                    skipped = (*skipped, (unclear.turn, Rejected("ask", UNRESOLVED, text)))
+                    skipped = (*skipped, (unclear.turn, Rejected("ask", UNRESOLVED, unclear.spoken)))
                 if end is not None:
                     return Draft(history, passages, skipped, end)
         return Draft(history, passages, skipped)

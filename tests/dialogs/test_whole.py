@@ -173,14 +173,17 @@ def test_a_dialog_without_a_fixed_end_stops_before_a_turn_that_fails() -> None:
         ("When did the harbour open?", "In May."),
         ("And its door?", "A blue door."),
         ("When did the harbour open?", "In spring."),
+        ("Who painted it?", "Two painters."),
     ]
     chosen = {"explanation": "It tells the month.", "evidence": [1]}
-    nameless = reply(("What is this?", "It opened in May."), *pairs[1:], evidence=[[1], [2], []])
-    model = Scripted(write=[nameless, reply(*pairs, evidence=[[1], [2], []])], evidence=[chosen])
-    draft = write(model, plan("QA"), grounded=True)
+    nameless = reply(("What is this?", "It opened in May."), *pairs[1:], evidence=[[1], [2], [], []])
+    model = Scripted(write=[nameless, reply(*pairs, evidence=[[1], [2], [], []])], evidence=[chosen])
+    draft = write(model, plan("QA", 4), grounded=True)
     assert "names nothing that it is about: “What is this?”" in model.prompts("write")[1]
     assert spoken(draft) == pairs[:2]
     assert draft.end is not None and (draft.end.stage, draft.end.text) == ("write", pairs[2][0])
+    ((number, behind),) = draft.skipped
+    assert (number, behind.stage, behind.text) == (4, "write", "User: Who painted it?\nAgent: Two painters.")
 
 
 def test_each_attempt_is_told_what_was_wrong_with_those_before() -> None:
