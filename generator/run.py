@@ -136,6 +136,8 @@ class Run(Session[Summary]):
         if program is not None:
             read_program(program)
         taxonomy = load_taxonomy(settings.taxonomy)
+        if settings.corpus.topics:  # there is no document that could lack an answer
+            taxonomy = taxonomy.model_copy(update={"answerability": ()})
         check_settings(settings, taxonomy)
         window = size_window(settings, taxonomy)
         source = settings.algorithm.first_questions

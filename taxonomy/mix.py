@@ -1,7 +1,7 @@
 """The mix of question types that a run asks for: its settings, and the types with their shares that they stand for."""
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Generic, Literal, TypeVar
@@ -89,6 +89,11 @@ class TaskMix(AnyMix):
         description=f"Weight of each task among the dialogs. {_WEIGHTS} `taxonomy.tasks={{CM: 1, TS: 1}}` replaces "
         "them all."
     )
+    answerability: Weights = Field(
+        default_factory=dict,
+        description="Weight, among the questions of open-ended tasks such as QA, of those that the documents answer "
+        f"(`answerable`) or not (`unanswerable`). {_WEIGHTS} Empty: all are to be answered.",
+    )
     examples: bool = Field(
         default=True,
         description="Show the model the examples of the task; a small model copies them, and such a dialog is a drop.",
@@ -134,7 +139,7 @@ class Taxonomy(Record):
     def has_targets(self) -> bool:
         """True if more than its type is planned of a question; then each question has a `Target`."""
         planned = self.multi_turn or self.answerability or self.non_standalone is not None
-        return bool(planned or self.underspecified)
+        return not self.tasks and bool(planned or self.underspecified)
 
     @property
     def has_replies(self) -> bool:
@@ -153,7 +158,10 @@ def load(mix: Mix | TaskMix | ScenarioMix) -> Taxonomy:
         if not mix.examples:
             tasks = {name: task.model_copy(update={"examples": ()}) for name, task in tasks.items()}
         shares = _resolve("taxonomy.tasks", mix.tasks, tasks, "task")
-        return Taxonomy(name=mix.name, tasks=shares)
+        if mix.answerability and not any(share.type.open_ended for share in shares):
+            raise TaxonomyError("taxonomy.answerability: none of taxonomy.tasks is open-ended, as QA is; leave it out")
+        aims = _facet_shares("answerability", mix.answerability, ("answerable", "unanswerable"))
+        return Taxonomy(name=mix.name, tasks=shares, answerability=aims)
     if isinstance(mix, ScenarioMix):
         scenarios = _read(read_scenarios, "taxonomy.path", mix.path, {"taxonomy.scenarios": mix.scenarios})
         items = _resolve("taxonomy.scenarios", mix.scenarios, scenarios, "scenario")
@@ -220,10 +228,12 @@ def _type_shares(
     return shares
 
 
-def _facet_shares(dimension: Dimension, weights: Weights) -> tuple[Share[Facet], ...]:
+def _facet_shares(dimension: Dimension, weights: Weights, of: Collection[str] = ()) -> tuple[Share[Facet], ...]:
+    """Return the shares of a dimension's values, or of those named `of`."""
     if not weights:
         return ()
-    return _resolve(f"taxonomy.{dimension}", weights, read_facets(dimension), _DIMENSIONS[dimension])
+    known = {name: facet for name, facet in read_facets(dimension).items() if not of or name in of}
+    return _resolve(f"taxonomy.{dimension}", weights, known, _DIMENSIONS[dimension])
 
 
 def _resolve(

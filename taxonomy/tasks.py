@@ -5,9 +5,9 @@ to 34, in our words.
 """
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from generator.schema import Record, Turns
 from taxonomy.item_kind import ItemKind
@@ -33,8 +33,15 @@ class Task(ItemKind):
 
     tier: Text = Field(description="the tier of its ability, such as perceptivity")
     steps: tuple[Text, ...] = Field(min_length=1, max_length=6, description="what User and Agent do, turn by turn")
-    turns: Annotated[Turns, BeforeValidator(Turns.parse)] = Field(
-        description="the number of turns, or a range such as 3-5"
+    open_ended: bool = Field(
+        default=False,
+        description="true if each turn is a question and its answer, checked as in other dialogs: it ends before one "
+        "that fails",
+    )
+    turns: Turns | None = Field(
+        default=None,
+        validate_default=True,
+        description="the number of turns, or a range such as 3-5; if it is open-ended, it may be left to the run",
     )
     judged_from: int = Field(default=1, ge=1, description="the first turn whose answer is rated")
     reference: bool = Field(
@@ -48,14 +55,14 @@ class Task(ItemKind):
         default="", description="what the first answer gets wrong on purpose, as the words to look for; or empty"
     )
     checks: tuple[Check, ...] = Field(default=(), description="what a generated dialog is checked for")
-    open_ended: bool = Field(
-        default=False,
-        description="true if each turn is a question and its answer, checked as in other dialogs: it ends before one "
-        "that fails",
-    )
     examples: tuple[TaskExample, ...] = Field(
         min_length=1, max_length=3, description="1 to 3 dialogs of the task, of as many turns as `turns` allows"
     )
+
+    @field_validator("turns", mode="before")
+    @classmethod
+    def _parse(cls, value: Any, info: ValidationInfo) -> Any:
+        return None if value is None and info.data.get("open_ended") else Turns.parse(value)
 
     @field_validator("judged_from", "examples")
     @classmethod

@@ -91,9 +91,17 @@ def test_on_documents_every_answer_can_rest_on_sentences(site: Site) -> None:
 
 def test_question_answering_is_data_to_train_with_and_no_task_of_the_benchmark(site: Site) -> None:
     with OpenAIServer(reply) as server:
-        more = ["taxonomy=qa", "algorithm=whole", "judge=none", "lm.context=16384", "dialogs=3", "export=mtrag"]
-        done = site.run(server, *more)
+        more = ["taxonomy=qa", "algorithm=whole", "judge=none", "lm.context=16384", "dialogs=6", "export=mtrag"]
+        done = site.run(server, *more, "turns=5", "taxonomy.answerability.unanswerable=0.9")
         assert done.code == 0, done.err
+    turns = [turn for dialog in site.dialogs() for turn in dialog["turns"]]
+    assert len(turns) == 30
+    unknown = [turn for turn in turns if turn["answerability"] == "unanswerable"]
+    assert 13 <= len(unknown) <= 17 and not any(turn["evidence"] for turn in unknown)
+    share = site.summary()["answerability"]["unanswerable"]
+    assert share["target"] == 0.5 and abs(share["achieved"] - 0.5) < 0.07
+    refusals = [row["messages"][-1]["content"].startswith("I don't have information on") for row in site.rows()]
+    assert refusals == [row["answerability"] == "unanswerable" for row in site.rows()] and any(refusals)
     card = (site.run_dir / "dataset" / "README.md").read_text(encoding="utf-8")
     assert "to train models for" in card and "MT-Bench-101" not in card.partition("## Columns")[0]
     (file,) = (site.run_dir / "mtrag").rglob("conversations.json")
@@ -144,6 +152,10 @@ WRONG = [
     (["experiment=mt_bench_101", "corpus=topics", "export=mtrag"], "export=mtrag: writes the dialogs' documents"),
     (["experiment=mt_bench_101", "taxonomy.tasks={XY: 1}"], "taxonomy.tasks.XY: unknown task"),
     (["experiment=mt_bench_101", "lm.context=4096"], "lm.context=4096: leaves no room"),
+    (["experiment=mt_bench_101", "turns=8"], "turns: no dialog of taxonomy=mt_bench_101 has more than 5 turns"),
+    (["experiment=rad_bench", "turns=4"], "turns: no dialog of taxonomy=rad_bench has more than 3 turns"),
+    (["experiment=mt_bench_101", "+taxonomy.answerability={unanswerable: 1}"], "taxonomy.answerability: none of"),
+    (["algorithm=whole", "taxonomy=qa", "taxonomy.answerability={partial: 1}"], "taxonomy.answerability.partial: unk"),
 ]
 
 

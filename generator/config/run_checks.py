@@ -10,7 +10,7 @@ from generator.output.mt_bench_101 import MtBench101Export
 from generator.output.mtrag import MtragExport
 from generator.output.rad_bench import RadBenchExport
 from generator.schema import Record
-from taxonomy import PLAIN, QUESTIONS, ScenarioMix, Share, TaskMix, Taxonomy, User
+from taxonomy import PLAIN, QUESTIONS, Scenario, ScenarioMix, Share, TaskMix, Taxonomy, User
 
 # Of `lm.context`, tokens that are kept free of documents: for the rules, the task and a dialog of four turns; for each
 # turn more; for the rules on more dimensions than question types, with the judges that measure them; and for a task.
@@ -61,7 +61,14 @@ def _check_tasks(settings: Settings, taxonomy: Taxonomy) -> None:
 
 
 def _check_turns(settings: Settings, taxonomy: Taxonomy) -> None:
-    """Raise ConfigError where every dialog is planned shorter than `min_turns`; tasks have turns of their own."""
+    """Raise ConfigError where every dialog is planned shorter than `min_turns`, or `turns` is more than tasks have."""
+    tasks = [share.type for share in taxonomy.tasks]
+    own = [QUESTIONS if isinstance(task, Scenario) else (task.turns or settings.turns).most for task in tasks]
+    if own and settings.turns.least > max(own):
+        raise ConfigError(
+            f"turns: no dialog of taxonomy={taxonomy.name} has more than {count_noun(max(own), 'turn')}, which it sets "
+            "itself; leave it out"
+        )
     most = max([settings.turns.most, *(share.type.turns or 0 for share in taxonomy.first)])
     if settings.min_turns > most and not taxonomy.tasks:
         raise ConfigError(

@@ -20,8 +20,8 @@ class RunSettings(Record):
         "three times with the model in the package, most of whose dialogs fail.",
     )
     turns: Annotated[Turns, BeforeValidator(Turns.parse)] = Field(
-        description="Planned turns of a dialog, a number or a range such as 3-6; question types may and tasks do set "
-        "their own. A turn that is refused is left out, so a dialog may be shorter (`min_turns`)."
+        description="Planned turns of a dialog, a number or a range such as 3-6; question types may and the tasks of "
+        "benchmarks do set their own. A turn that is refused is left out, so a dialog may be shorter (`min_turns`)."
     )
     min_turns: int = Field(
         ge=1, description="Drop a dialog that lost turns and has fewer than this left; one planned shorter stays."

@@ -23,6 +23,7 @@ from generator.dialogs.focus import FOCUS_CHARS
 from generator.schema import Document, Passage, Split, Turns
 from taxonomy import (
     PLAIN,
+    Facet,
     QuestionType,
     Scenario,
     Share,
@@ -30,6 +31,7 @@ from taxonomy import (
     TaskDraw,
     Taxonomy,
     User,
+    draw_evenly,
     draw_one,
     leave_topic,
     turn_types,
@@ -51,6 +53,7 @@ class Plan:
         focus: sentences of the source that the first question is to touch on; empty leaves that to the model.
         turns: the number of turns; `question_types` has one for each, or none where there is a task.
         task: what the dialog is to be as a whole: a task, or an item of a scenario.
+        aims: of a task's turns, how much of each the documents should answer; empty if that isn't planned.
         user: who asks.
         switch: the place of the turn, from 0, that leaves the topic for good; None: none does.
         new_focus: what the question of that turn is to touch on.
@@ -64,6 +67,7 @@ class Plan:
     focus: str
     turns: int
     task: Task | Scenario | None = None
+    aims: tuple[Facet, ...] = ()
     user: User = PLAIN
     switch: int | None = None
     new_focus: str = ""
@@ -82,7 +86,7 @@ class Planner:
         library: the documents.
         validation: for each document row, true if it belongs to the validation split.
         taxonomy: the question types, or the tasks, and their shares.
-        turns: the number of turns of a dialog, unless it is of a task, which has its own.
+        turns: the number of turns of a dialog, unless its type or task has its own.
         seed: the run's.
         per_document: consecutive dialogs on the same document, unless dialogs are of tasks.
         window: tokens (`generator.common.passages.count_tokens`) of a document with numbered sentences that a prompt
@@ -173,7 +177,14 @@ class Planner:
         row = int(self.order[(first + place) % len(self.order)])
         document = self.library.document(row)
         start, end = self._pick_focus(document, rounds, task.name)
-        turns = len(task.turns) if isinstance(task, Scenario) else draw.randint(task.turns.least, task.turns.most)
+        aims: tuple[Facet, ...] = ()
+        if isinstance(task, Scenario):
+            turns = len(task.turns)
+        else:
+            lengths = task.turns or self.turns
+            turns = draw.randint(lengths.least, lengths.most)
+            if task.open_ended:
+                aims = draw_evenly(self.taxonomy.answerability, turns, index, f"{self.seed}/answerability")
         return Plan(
             dialog_id=self._dialog_id(index, document.id),
             seed=draw.getrandbits(31),
@@ -183,6 +194,7 @@ class Planner:
             focus="" if isinstance(task, Scenario) and not rounds else document.text[start:end],
             turns=turns,
             task=task,
+            aims=aims,
         )
 
     def _dialog_id(self, index: int, name: str) -> str:

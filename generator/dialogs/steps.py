@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import dspy
 
-from generator.common.language import dialog_language
 from generator.common.passages import sentences
 from generator.common.refusals import has_refusal
 from generator.common.scripts import has_question_mark, has_words
@@ -20,9 +19,8 @@ from generator.dialogs.checks.answerability import measure_answerability
 from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.checks.asks_back import asks_alone
 from generator.dialogs.checks.evidence import find_untold
-from generator.dialogs.checks.later_turns import content_of
 from generator.dialogs.checks.questions import find_fault, find_length_fault
-from generator.dialogs.checks.requests import find_covering
+from generator.dialogs.checks.requests import find_withheld
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
@@ -271,7 +269,8 @@ class Answer(dspy.Module):
                 fault = "answers nothing: give an answer, and don't ask back"
             refuses = answerability == "unanswerable" != question_type.expected
             if refuses and not fault:
-                fault = _tell_sentence(meant, passages)
+                withheld = find_withheld(meant, passages)
+                fault = f"says that it isn't known: answer from “{withheld}”" if withheld else None
             if plain and not fault:
                 if refuses:
                     raise Rejected("answer", UNPLANNED, prediction.answer)
@@ -301,17 +300,6 @@ class Answer(dspy.Module):
 
 def _begins_with_refusal(answer: str) -> bool:
     return any(has_refusal(answer[start:end]) for start, end in sentences(answer)[:1])
-
-
-def _tell_sentence(question: str, passages: Sequence[Passage]) -> str | None:
-    """Return what to tell a model that refuses; None if no sentence tells of all of the question.
-
-    None for “Why …?” too: what it takes for granted isn't its reason.
-    """
-    if dialog_language().matches("asks_reason", question) or len(content_of(question)) < 2:
-        return None
-    told = find_covering(question, passages)
-    return f"says that it isn't known: answer from “{told}”" if told else None
 
 
 @cache  # a new signature would need a new schema

@@ -132,7 +132,7 @@ def _generated(info: DatasetInfo, statistics: Statistics) -> dict[str, Any]:
         ]
         for _, share in info.shares
     ]
-    our_task = {name for name, _ in info.shares} == {_OUR_TASK}
+    our_task = {name for name, share in info.shares if share.stage == "first"} == {_OUR_TASK}
     return {
         "grounding": _GROUNDING[info.algorithm],
         "paper": "" if info.algorithm == "whole" and our_task else _PAPERS.get(info.algorithm, ""),

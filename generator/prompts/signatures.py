@@ -236,7 +236,7 @@ before them, no number of a turn or step. No message comes twice, and no example
 
 GROUNDED = """\
 What the Agent says is in the documents, unless the kind wants a mistake; first note the numbers of the sentences that \
-an answer rests on, none where the Agent only asks. User and Agent never speak of the documents."""
+an answer rests on, none where the Agent only asks or doesn't know. User and Agent never speak of the documents."""
 
 
 _UNKNOWN, _UNKNOWN_IN_A_CHAT = "egin with “I don't have information on”,", "say “I don't have information on” that"

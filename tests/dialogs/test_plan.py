@@ -319,6 +319,21 @@ def test_a_plan_of_a_task_depends_on_seed_and_number_alone(ten: Library) -> None
     assert {plan.question_types for plan in in_order} == {()}
 
 
+def test_an_open_ended_task_takes_the_turns_of_the_run_and_has_unanswerable_ones_at_their_share(ten: Library) -> None:
+    made = task_planner(ten, QA=1, CM=1)
+    made.taxonomy = load(
+        TaskMix(name="m", tasks={"QA": 1, "CM": 1}, answerability={"answerable": 3, "unanswerable": 1})
+    )
+    aims = {"QA": [], "CM": []}
+    for each in plans(made, 80):
+        assert each.task and (each.turns == 9) == (each.task.name == "QA")
+        aims[each.task.name] += [aim.name for aim in each.aims]
+    assert (len(aims["QA"]), aims["CM"]) == (360, [])
+    assert abs(aims["QA"].count("unanswerable") - 90) <= 3
+    places = {place for each in plans(made, 80) for place, aim in enumerate(each.aims) if aim.name == "unanswerable"}
+    assert places == set(range(9))
+
+
 @pytest.mark.parametrize(("topics", "focuses"), [(True, 3), (False, 1)])
 def test_a_task_takes_each_document_once_and_then_another_focus(tmp_path: Path, topics: bool, focuses: int) -> None:
     """Of a topic, a focus is a line; else it is as many sentences as `FOCUS_CHARS` holds."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,10 +15,10 @@ from generator.dialogs.whole import WholeDialogProgram
 from generator.models.lm import LanguageModel
 from generator.prompts.adapter import SharedPrefixAdapter
 from generator.prompts.calls import use_model
-from taxonomy import read_tasks
+from taxonomy import read_facets, read_tasks
 from tests.support.scripted import Entry, Scripted, piece, spoken, task
 
-TASKS = read_tasks()
+TASKS, AIMS = read_tasks(), read_facets("answerability")
 HARBOUR = piece("harbour")
 PAIRS = [
     ("How deep is the harbour?", "It has nine metres at low tide."),
@@ -26,7 +27,9 @@ PAIRS = [
 ]
 
 
-def plan(name: str = "CM", turns: int = 3) -> Plan:
+def plan(name: str = "CM", turns: int = 3, unknown: int = 0) -> Plan:
+    """Return the plan of a dialog of which the documents are not to answer a turn, if `unknown` gives its number."""
+    aims = ["unanswerable" if number == unknown else "answerable" for number in range(1, turns + 1)]
     return Plan(
         dialog_id="d1",
         seed=1,
@@ -36,6 +39,7 @@ def plan(name: str = "CM", turns: int = 3) -> Plan:
         focus="Why its door is blue.",
         turns=turns,
         task=TASKS[name],
+        aims=tuple(AIMS[aim] for aim in aims) if unknown else (),
     )
 
 
@@ -184,6 +188,67 @@ def test_a_dialog_without_a_fixed_end_stops_before_a_turn_that_fails() -> None:
     assert draft.end is not None and (draft.end.stage, draft.end.text) == ("write", pairs[2][0])
     ((number, behind),) = draft.skipped
     assert (number, behind.stage, behind.text) == (4, "write", "User: Who painted it?\nAgent: Two painters.")
+
+
+UNKNOWN = ("Who painted the harbour's door?", "I don't have information on who painted the door of the harbour.")
+OPENED = ("When did the harbour open?", "It opened in May.")
+
+
+def test_a_turn_that_is_planned_to_be_unanswerable_rests_on_nothing() -> None:
+    draft = write(
+        Scripted(write=[reply(OPENED, UNKNOWN, evidence=[[1], [2]])]), plan("QA", 2, unknown=2), grounded=True
+    )
+    assert spoken(draft) == [OPENED, UNKNOWN]
+    assert [(turn.answerability, len(turn.evidence)) for turn in draft.turns] == [
+        ("answerable", 1),
+        ("unanswerable", 0),
+    ]
+    assert [turn.planned and turn.planned.answerability for turn in draft.turns] == ["answerable", "unanswerable"]
+
+
+@pytest.mark.parametrize("unknown", [0, 1, 2])
+def test_the_prompt_tells_which_turn_is_unanswerable(unknown: int) -> None:
+    model = Scripted(write=[reply(OPENED, UNKNOWN, evidence=[[1], []])])
+    write(model, plan("QA", 2, unknown), grounded=True)
+    prompt = task(model.prompts("write")[0])
+    assert (
+        (f"In turn {unknown} alone" in prompt)
+        == ("begin with “I don't have information on”" in prompt)
+        == bool(unknown)
+    )
+
+
+@pytest.mark.parametrize(
+    ("pair", "unknown", "reason"),
+    [
+        (UNKNOWN, 0, None),
+        (("Who painted its door?", UNKNOWN[1]), 2, None),
+        (("What do ferries, painters and stays at the quay in spring cost?", UNKNOWN[1]), 2, None),
+        (("Who painted its door?", "A painter did, in 1900."), 2, "tells something"),
+        (("Who painted its door?", f"{UNKNOWN[1]} It is blue, and the harbour opened in May."), 2, "tells something"),
+        (("Does the harbour have a blue door?", UNKNOWN[1]), 2, "says that it isn't known, and"),
+        (("Does the harbour have a blue door?", UNKNOWN[1]), 0, "says that it isn't known, and"),
+        (("Which sauce goes well with spaghetti?", "I don't have information on sauces."), 2, "shares no word"),
+    ],
+)
+def test_what_is_not_known_is_near_the_documents_and_not_in_them(
+    pair: tuple[str, str], unknown: int, reason: str | None
+) -> None:
+    text = (
+        HARBOUR.text + 2 * " A painter comes in spring, when all ferries of the season are back at its quay, and stays."
+    )
+    model = Scripted(write=[reply(OPENED, pair, evidence=[[1], []])])
+    draft = write(model, replace(plan("QA", 2, unknown), source=piece("harbour", text)), grounded=True)
+    if reason is None:
+        assert draft.end is None and draft.turns[1].answerability == "unanswerable"
+    else:
+        assert spoken(draft) == [OPENED]
+        assert draft.end is not None and draft.end.reason.startswith(reason)
+
+
+def test_a_dialog_may_be_one_question_that_is_not_known() -> None:
+    draft = write(Scripted(write=[reply(UNKNOWN, evidence=[[]])]), plan("QA", 1, unknown=1), grounded=True)
+    assert spoken(draft) == [UNKNOWN]
 
 
 def test_each_attempt_is_told_what_was_wrong_with_those_before() -> None:

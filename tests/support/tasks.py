@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from typing import Any
 
 from tests.support.openai_server import Body, fill, prompt, words
@@ -25,6 +26,8 @@ def write_dialog(body: Body) -> dict[str, Any]:
     def made(number: int) -> list[str]:
         return [words(chance, 30, "").lower().replace(" ", "") for _ in range(number)]
 
+    told = re.search(r"In turns? ([\d and]+) alone", prompt(body))
+    unknown = told[1].split(" and ") if told else []
     topic, turns = made(6), []
     for place in range(count):
         ends = place in (0, count - 1)
@@ -35,6 +38,8 @@ def write_dialog(body: Body) -> dict[str, Any]:
         elif "result" in fields:
             said += f" {RESULT}"
         turn: dict[str, Any] = {"user": f"Is that {' '.join(asked)}?", "agent": f"It is {said}, is it not?"}
+        if str(place + 1) in unknown:
+            turn = {**turn, "agent": f"I don't have information on {said}."}
         turns.append({**turn, "evidence": [1]} if grounded else turn)
     reply: dict[str, Any] = {"plan": "One asks.", "result": RESULT, "mistake": MISTAKE, "turns": turns}
     return {name: value for name, value in reply.items() if name in fields}

@@ -70,6 +70,7 @@ def test_no_example_is_of_the_published_dialogs(data: Path) -> None:
         (TASK.replace("Rude., ", ""), ":9: bands: "),
         (TASK.replace("2-3", "3"), ":10: examples: number 1 has 2 turns; "),
         (TASK.replace("2-3", "3-2"), ":7: turns: must be at least 1, and "),
+        (TASK.replace("turns: 2-3\n", ""), ":1: turns: must be a number such as 4, "),
         (TASK + "judged_from: 3\n", ":14: judged_from: is beyond the shortest dialog, of 2; "),
         (TASK + "result: a number\n", ":10: examples: each has a result "),
         (TASK.replace("- dialog", "- mistake: Oh\n    dialog"), ":10: examples: each has a mistake "),

@@ -183,8 +183,7 @@ def find_fault(
     if fault := _find_form_fault(question, documents.passages, question_type):
         return fault
     sources = [*(p.titled for p in documents.passages), *said_in(history), focus]
-    strange = shares_nothing(question, sources)
-    if strange and not (history and (len(read_terms(question)) < LEAST_SAID or points_back(question))):
+    if is_off_subject(question, documents.passages, history, focus):
         return OFF_SUBJECT
     if copies_documents(question, documents.passages):
         return COPIED
@@ -201,13 +200,20 @@ def find_fault(
         return "asks the same twice"
     shared = _example_stems(question, question_type)
     borrowed = shared.difference(*map(content_of, sources))
-    if len(borrowed) >= 2 or (borrowed and (strange or (len(shared) >= 2 and shared == content_of(question)))):
+    alone = len(shared) >= 2 and shared == content_of(question)
+    if len(borrowed) >= 2 or (borrowed and (alone or shares_nothing(question, sources))):
         return "is on the topic of an example"
     if fault := find_request_fault(question, documents.passages, question_type):
         return fault
     if history:
         return find_later_fault(question, documents, history, question_type, focus)
     return NAMELESS if is_nameless(question) else None
+
+
+def is_off_subject(question: str, passages: Sequence[Passage], history: Sequence[Turn], focus: str = "") -> bool:
+    """Return True if a question shares no word with the documents and the dialog, and doesn't lean on the latter."""
+    leans = history and (len(read_terms(question)) < LEAST_SAID or points_back(question))
+    return not leans and shares_nothing(question, [*(p.titled for p in passages), *said_in(history), focus])
 
 
 def _find_form_fault(question: str, passages: Sequence[Passage], question_type: QuestionType) -> str | None:

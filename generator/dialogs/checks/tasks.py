@@ -15,7 +15,16 @@ from generator.common.numerals import find_numerals
 from generator.common.scripts import has_question_mark, has_words, words
 from generator.common.shingles import content_stems
 from generator.dialogs.checks.answers import find_answer_fault
-from generator.dialogs.checks.questions import COPIED, NAMELESS, copies_documents, is_nameless, speaks_of_documents
+from generator.dialogs.checks.questions import (
+    COPIED,
+    NAMELESS,
+    OFF_SUBJECT,
+    copies_documents,
+    is_nameless,
+    is_off_subject,
+    speaks_of_documents,
+)
+from generator.dialogs.checks.requests import find_withheld
 from generator.dialogs.dedup import Repetition
 from generator.schema import Passage, Turn
 from taxonomy import Task
@@ -56,6 +65,10 @@ _COMMON = frozenset(content_stems("what how which who whom whose why when where 
 # the first: 82 of 83 second questions of TS are below. Of the stems of an answer, those of an earlier one: 99.7% of the
 # later answers of CR and FR are above, and 13% of unrelated ones. Of the words of two questions, those in both.
 _SAME_TOPIC, _REWRITTEN, _ALIKE = 0.2, 0.1, 0.3
+# Of the stems of a question that isn't known, those of a sentence that tells it after all. With less, which is enough
+# where it is answered again, and not where its dialog ends, 2 of mtRAG's 41 and 10 of ClapNQ's 300 would be refused; so
+# are none and 6.
+_TOLD = 1.0
 _NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d+/[1-9]\d*|(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)(?!\d)")
 
 
@@ -101,12 +114,22 @@ def find_dialog_fault(written: Written, task: Task, repetition: Repetition, grou
 
 
 def find_turn_fault(turns: Sequence[Turn], passages: Sequence[Passage]) -> Fault | None:
-    """Return why the question or the answer of the last of `turns` can't be used, as in other dialogs; or None."""
+    """Return why the question or the answer of the last of `turns` can't be used, as in other dialogs; or None.
+
+    What is planned to be unanswerable has no answer, and what has none is on the topic and not told by a sentence.
+    """
     *history, turn = turns
     if not history and is_nameless(turn.query):
         return NAMELESS, turn.query
     if copies_documents(turn.query, passages):
         return COPIED, turn.query
+    unknown = turn.answerability == "unanswerable"
+    if not unknown and turn.planned and turn.planned.answerability == "unanswerable":
+        return "tells something, where the plan wants that it isn't known", turn.answer
+    if unknown and is_off_subject(turn.query, passages, history):
+        return OFF_SUBJECT, turn.query
+    if unknown and find_withheld(turn.query, passages, _TOLD):
+        return "says that it isn't known, and a sentence tells of all of it", turn.query
     fault = find_answer_fault(turn.answer, turn.query, history, passages)
     return (fault.partition(": ")[0], turn.answer) if fault else None
 
