@@ -50,6 +50,8 @@ from tests.support.languages import speaking
         "I don't know if dogs are allowed, and if so, on which days.",
         "It is not specified if it is free.",
         "I'm not sure and don't have details about it.",
+        "The cause is unknown to the office.",
+        "Its age remains unknown, as does its builder.",
     ],
 )
 def test_a_refusal_claims_nothing(answer: str) -> None:
@@ -61,6 +63,11 @@ def test_a_refusal_claims_nothing(answer: str) -> None:
     [
         "The pass is not available on Sundays.",
         "You can't bring a dog.",
+        "Tests with unknown restrictions are skipped.",
+        "Fields that are unknown will cause an error.",
+        "It shouldn't include instructions for the use of the package.",
+        "A page must not contain data of users.",
+        "Don't give details of your account.",
         "Breakfast isn't included.",
         "The mayor did not mention the bridge.",
         "Don't say yes too early.",
