@@ -26,7 +26,7 @@ _BOILERPLATE = (
     ".Inline-Template, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, .page-metadata, "
     ".pageSection:has(.pageSectionTitle), .printfooter, .shortdescription, #siteSub, .toc, .toc-macro, "
     ".toctree-wrapper, .viewcode-link, [class*=footnote-back], .reversefootnote, "
-    "sup:has(a[href*='#']), a[href*='#'] > sup"
+    ".footnote-reference, sup:has(a[href*='#']), a[href*='#'] > sup"
 )
 # What blogs, newspapers and shops put beside their text, by its class.
 _BESIDE = re.compile(r"comment|cookie|newsletter|\brelated", re.IGNORECASE)
@@ -52,6 +52,9 @@ _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 _BREAK, _CELL_BREAK, _TERM_END, _NOTE, _CELL_END = "\x1f", "\x1e", "\x1d", "\x1c", " | "
 # A term and the paragraph that explains it become one: “Assets: things you own”.
 _TERM = re.compile(r"([^\s.?!:])\s*\x1d\s*(?![-#`\s]|\d+\. )")
+# So do several terms with one explanation: “-f, --force: as it says”
+_TERM_ENDS = {"dd": _TERM_END, "dt": 2 * _TERM_END}
+_TERMS = re.compile(r"([^\s.?!:])[^\S\x1f]*\x1d\x1d\s*")
 _NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
 _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 LONGEST_ROW = 600  # characters
@@ -110,6 +113,7 @@ def read_page(soup: "BeautifulSoup") -> str:
     main = soup.select("main, [role=main]")
     text = "".join(_strings(main[0] if len(main) == 1 else soup))
     text = _NOTE_BEFORE_STOP.sub("", text)
+    text = _TERMS.sub(r"\1, ", text)
     blocks = _TERM.sub(r"\1: ", text).replace(_TERM_END, _BREAK).split(_BREAK)
     # A row is a line whatever paragraphs its cells have, unless the table lays out a page.
     parts = (part for block in blocks for part in (block.split(_CELL_BREAK) if len(block) > LONGEST_ROW else [block]))
@@ -158,7 +162,7 @@ def _strings(soup: "Tag") -> Iterator[str]:
         piece = ahead.pop()
         if isinstance(piece, Tag):
             if id(piece) in hidden:
-                if piece.name == "sup":
+                if piece.name == "sup" or "footnote-reference" in piece.get_attribute_list("class"):
                     yield _NOTE
                 continue
             if piece.name in ("ol", "ul"):
@@ -170,8 +174,9 @@ def _strings(soup: "Tag") -> Iterator[str]:
             in_cell = (in_cell or is_cell) and piece.name != "table"
             mark = (_CELL_BREAK if in_cell else _BREAK) if piece.name in _BLOCKS else ""
             yield mark
-            ends_term = piece.name == "dt" and mark == _BREAK and getattr(piece.find_next_sibling(), "name", "") == "dd"
-            ahead.append(_CELL_END if is_cell else _TERM_END if ends_term else mark)
+            is_term = piece.name == "dt" and mark == _BREAK
+            following = getattr(piece.find_next_sibling(), "name", "") if is_term else ""
+            ahead.append(_CELL_END if is_cell else _TERM_ENDS.get(following, mark))
             text = _whole(piece)
             before = "" if text.startswith("`") else before  # a fence begins its line
             ahead.extend([NavigableString(text)] if text else reversed(rows.get(id(piece), piece.contents)))

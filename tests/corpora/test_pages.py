@@ -17,7 +17,7 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         <main><h1>Fares &amp; times</h1><!-- secret -->
         <p>A <b>single</b> costs
            7.20 <sup>[<a href="#note-1">1</a>]</sup> <sup><a href="#note-2">2</a></sup><a
-           href="b.html#3"><sup>3</sup></a>,
+           href="b.html#3"><sup>3</sup></a> <a class="footnote-reference brackets" href="#4">4</a>,
            10<sup>-2</sup> of it on the 3<sup>rd</sup>.</p>Loose text.
         <table><tr><th>Who</th><th>Fare</th></tr><tr><td><p>Adult</p></td>
         <td>7.20</td></tr><tr><td>Child</td><td>3.60<i hidden>secret</i></td></tr></table>
@@ -41,7 +41,7 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     assert page.title == "Ferry fares"
     table = ["Who | Fare", "Adult | 7.20", "Child | 3.60"]
     lists = ["- One", "- Two", "lines", "4. Four"]
-    terms = ["Pier: Where boats land.", "Of wood.", "Quay", "Dock: The same.", "Why?", "None.", "Boats", "- Red"]
+    terms = ["Pier: Where boats land.", "Of wood.", "Quay, Dock: The same.", "Why?", "None.", "Boats", "- Red"]
     paragraphs = ["# Fares & times", "A single costs 7.20, 10⁻² of it on the 3rd.", "Loose text."]
     assert page.text.split("\n\n") == [*paragraphs, *table, *lists, *terms]
     assert plain.title == "Only a heading"
