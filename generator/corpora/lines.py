@@ -18,8 +18,10 @@ _STARTS_ANEW = re.compile(r"\u3000|\s*(?:[•●▪◦‣・>|]|(?:[-–—*+]|#
 _NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| |(?:\s?\.){4,}\s*\d[\d.,]*\s*$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<title>(?=[^\n]*?\w)[^\n]+)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
 _RAGGED = 2  # letters by which an underline may be longer or shorter than its heading
-_BROKEN_WORD, _FIRST_WORD = re.compile(r"([^\W\d_]+)-$"), re.compile(r"^\w*")
-_BROKEN = re.compile(r"\w+-\n\s*\w+")
+# `man` writes “‐” where it breaks a word.
+_HYPHENS = "-\N{HYPHEN}"
+_BROKEN_WORD, _FIRST_WORD = re.compile(rf"([^\W\d_]+)[{_HYPHENS}]$"), re.compile(r"^\w*")
+_BROKEN = re.compile(rf"\w+[{_HYPHENS}]\n\s*\w+")
 _CONTENTS_ENTRY = re.compile(r"(?:\s?\.){4,}\s*(\d{1,4})\s*$")  # “Fares . . . . . . 7”
 _SHORTEST_CONTENTS = 5  # entries
 
@@ -48,7 +50,7 @@ def join_lines(text: str) -> str:
         if not is_wrapped:
             paragraphs.append(following)
         # “iden-”, “tifier”; but “well-”, “known”. A search reads all of a paragraph, which may be as long as the text.
-        elif paragraphs[-1].endswith("-") and (half := _BROKEN_WORD.search(paragraphs[-1])):
+        elif paragraphs[-1].endswith(tuple(_HYPHENS)) and (half := _BROKEN_WORD.search(paragraphs[-1])):
             other = _FIRST_WORD.findall(rest)[0]
             whole = half[1] + other in words or not (other in words or other.isdigit())
             paragraphs[-1] = paragraphs[-1][: -1 if whole else None] + rest

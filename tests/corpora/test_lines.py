@@ -55,6 +55,7 @@ def test_lines_that_were_not_wrapped_stay() -> None:
 def test_a_word_that_was_broken_at_the_end_of_a_line_is_whole_unless_its_parts_are_words() -> None:
     text = "Every identifier of this library is a name that the library makes iden-\ntifier by iden-\ntifier."
     assert "makes identifier by" in join_lines(text)
+    assert "makes identifier by" in join_lines(text.replace("-", "\N{HYPHEN}"))  # as `man` breaks words
     text = "This library is among those that are known by everybody, and so is well-\nknown."
     assert join_lines(text).endswith("so is well-known.")
     text = (
