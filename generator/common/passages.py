@@ -19,7 +19,8 @@ _AT_ONCE, _AFTER = 6 * LONGEST_SENTENCE, LONGEST_SENTENCE
 _LONG = 100_000
 
 _LINE_BREAK = re.compile(r"\n\s*")
-_LIST_MARKER = re.compile(r"\s*(?:\w{1,3}\.)*\w{1,3}[.)]\s*")  # also “2.17.”
+# also “2.17.”, “## 2.17.” and “# Chapter 2.”
+_LIST_MARKER = re.compile(r"\s*(?:#{1,6} (?:\w+ )?)?(?:\w{1,3}\.)*\w{1,3}[.)]\s*")
 _HEADING = re.compile(r"#{1,6} ")
 # “See scrapy.http.Response” goes on behind its dots, and “after controlled burns.Wildland fires” doesn't.
 _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
@@ -250,7 +251,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
 def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     for gap in _LINE_BREAK.finditer(text, start, end):
         wrapped = gap.group().count("\n") == 1 and text[gap.end() : gap.end() + 1].islower()
-        if not wrapped:
+        if not wrapped or _HEADING.match(text, start):
             yield start, gap.start(), False
             start = gap.end()
     yield start, end, False

@@ -170,6 +170,11 @@ def test_lines_are_sentences_unless_they_are_wrapped() -> None:
     assert texts("First paragraph\n\nin lower case") == ["First paragraph", "in lower case"]
 
 
+def test_a_heading_is_its_line() -> None:
+    lines = ["## 3.1. The package name", "each package has one.", "### Chapter 4. Modules", "Text."]
+    assert texts("\n".join(lines)) == lines
+
+
 def test_no_question_starts_from_a_source() -> None:
     told = [
         "Stars guide boats, says Feinberg (1998).",
