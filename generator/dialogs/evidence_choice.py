@@ -46,7 +46,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     if languages().differ or refuses_unread(turn):  # no words can be compared, or nothing is claimed
         return turn
     said, told = list_said(turn.meant, history, documents.passages), list_whole(documents.passages)
-    cited = _only(told, turn.evidence)
+    cited = _only(told, turn.evidence, documents)
 
     def measure(evidence: Sequence[Evidence]) -> Support:
         return measure_support(turn.answer, said, list_told(evidence, documents.passages))
@@ -55,7 +55,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
         return measure(evidence)[:2]
 
     if (rated := rate(cited)) != (True, 1):
-        texts = [text if (text := p.text[start:end]) in told else "" for p, start, end in documents.spans]
+        texts = _once(documents, told)
         ranked = rank_sentences(texts, turn.answer, turn.meant)[:SHOWN]
         shown = [place + 1 for place in ranked]
         telling = find_telling(texts, ranked, turn.answer, said) if rated[0] or not cited else None
@@ -74,7 +74,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
                     answer=turn.answer,
                     sentences="\n".join(f"[{number}] {quote(texts[number - 1])}" for number in shown),
                 )
-                chosen = _only(told, documents.evidence(reply.evidence))
+                chosen = _only(told, documents.evidence(reply.evidence), documents)
             except Rejected:
                 chosen = cited
             best = cited or documents.evidence(shown[:1])
@@ -106,8 +106,31 @@ def _completes(found: Support, more: Support) -> bool:
     return len(found.missing) - len(more.missing) >= _COMPLETES
 
 
-def _only(told: set[str], evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    return tuple(each for each in evidence if each.text in told)
+def _only(told: set[str], evidence: Sequence[Evidence], documents: Documents) -> tuple[Evidence, ...]:
+    """Return the evidence that is `told`, and for a sentence that its passage cuts, the whole one of another."""
+    passages = {p.id: p for p in documents.passages}
+
+    def find_whole(each: Evidence) -> Evidence | None:
+        cut = passages[each.passage_id]
+        first, last = cut.start + each.start, cut.start + each.end
+        for number, (p, start, end) in enumerate(documents.spans, 1):
+            around = p.document_id == cut.document_id and p.start + start <= first and last <= p.start + end
+            if around and p.text[start:end] in told:
+                return documents.evidence([number])[0]
+        return None
+
+    found = (each if each.text in told else find_whole(each) for each in evidence)
+    return tuple(dict.fromkeys(each for each in found if each))
+
+
+def _once(documents: Documents, told: set[str]) -> list[str]:
+    """Return the sentences that are `told`, "" for others, and for those that a passage before has: they overlap."""
+    texts, places = list[str](), set[tuple[str, int]]()
+    for p, start, end in documents.spans:
+        text, place = p.text[start:end], (p.document_id, p.start + start)
+        texts.append(text if text in told and place not in places else "")
+        places |= {place} if text in told else set()
+    return texts
 
 
 def list_whole(passages: Sequence[Passage]) -> set[str]:

@@ -150,6 +150,24 @@ def test_a_sentence_that_another_passage_has_whole_is_cited_from_there(end: int,
         assert cite(model, passages=passages) == ["Adults pay 5 crowns at the machine."]
 
 
+def test_a_sentence_that_another_passage_has_whole_is_cited_from_there_beside_others() -> None:
+    text = "The tram is green. Adults pay 5 crowns at the machine. It runs at night."
+    document = Document(id="fares", text=text)
+    passages = (passage(document, 0, 36), passage(document, 19, len(text)))
+    model = Scripted(answer=[{"answer": "It is a green tram, and adults pay.", "evidence": [1, 2]}])
+    told = ["The tram is green.", "Adults pay 5 crowns at the machine."]
+    assert cite(model, "Which colour is it, and who pays?", passages) == told
+
+
+def test_a_sentence_of_two_passages_is_a_choice_once() -> None:
+    document = Document(id="fares", text=" ".join([*FARES.text.split("\n"), "It has a bell."]))
+    passages = (passage(document, 0, len(FARES.text)), passage(document, 0, len(document.text)))
+    model = Scripted(answer=[{"answer": TOLD, "evidence": [4]}], evidence=[{"evidence": [3]}])
+    assert cite(model, passages=passages) == ["Adults pay 5 crowns at the machine."]
+    shown = task(model.calls[1].prompt)
+    assert shown.count("Adults pay 5 crowns at the machine.") == shown.count("A child pays 2 crowns.") == 1
+
+
 def test_a_choice_that_completes_the_evidence_is_added() -> None:
     told = "Children pay 2 crowns, adults 5 crowns at the machine."
     model = Scripted(answer=[{"answer": told, "evidence": [2]}], evidence=[{"evidence": [3]}])
