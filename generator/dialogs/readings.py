@@ -32,6 +32,7 @@ class Reading(Record):
 
     Attributes:
         title: stems of the title.
+        sort: these but for numbers, which things of two sorts may share: “ls(1)” and “glob(1)”.
         stems: of its words and those of the title.
         plain: of its words but for names and numbers.
         names: of names, and numbers.
@@ -42,6 +43,7 @@ class Reading(Record):
     start: int
     end: int
     title: frozenset[str]
+    sort: frozenset[str]
     stems: frozenset[str]
     plain: frozenset[str]
     names: frozenset[str]
@@ -69,6 +71,7 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
     found = []
     for passage in passages:
         title, around = topic_stems(passage.title), topic_stems(passage.titled)
+        sort = frozenset(stem for stem in title if not stem.isdigit())
         for start, end in sentences(passage.text):
             sentence = passage.text[start:end].strip()
             is_cut = passage.start and not start and sentence[:1].islower()
@@ -79,7 +82,7 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
             if len(stems - named) >= _FEWEST:
                 # Of “9.4” both digits are stems, and “9.9” is another number.
                 names = {stem for stem in named if not stem.isdigit()} | _find_numbers(sentence)
-                kept = {"title": title, "stems": stems | title, "plain": stems - named, "names": names}
+                kept = {"title": title, "sort": sort, "stems": stems | title, "plain": stems - named, "names": names}
                 found.append(Reading(passage=passage, start=start, end=end, around=around, **kept))
     return found
 
@@ -151,7 +154,7 @@ def _list_choices(
     for (i, one), (j, other) in combinations(enumerate(all_readings), 2):
         if one.passage.document_id != other.passage.document_id and _fit_together([one, other]):
             alike = fsum(rarity[stem] for stem in one.plain & other.plain) / (weights[i] * weights[j])
-            if one.title & other.title or alike >= _ALIKE:
+            if one.sort & other.sort or alike >= _ALIKE:
                 likeness[i, j] = alike
 
     def rank(pair: tuple[int, int]) -> tuple[bool, float]:
@@ -208,7 +211,7 @@ def is_told(readings: Sequence[Reading], told: Set[str]) -> bool:
 def share(readings: Sequence[Reading]) -> frozenset[str]:
     """Return the plain stems that readings share, in their sentences and in their titles."""
     told, titles = (
-        frozenset.intersection(*stems) for stems in ([r.plain for r in readings], [r.title for r in readings])
+        frozenset.intersection(*stems) for stems in ([r.plain for r in readings], [r.sort for r in readings])
     )
     return told | titles
 

@@ -91,6 +91,22 @@ def test_things_of_one_sort_are_readings_and_those_that_share_words_by_chance_ar
     assert find_readings([tram, textile], 3) == []
 
 
+@pytest.mark.parametrize(
+    ("titles", "told", "are"),
+    [
+        ("{} page", ("Display a list of all available languages.", "Limit the list to the available flags."), True),
+        ("{}(1)", ("Display a list of all available languages.", "Limit the list to the available flags."), False),
+        ("{} page", ("See below for packages with restrictions.", "Many packages are essential (see below)."), False),
+    ],
+    ids=["alike", "a number", "elsewhere"],
+)
+def test_neither_a_number_of_titles_nor_what_points_elsewhere_makes_readings(
+    titles: str, told: tuple[str, str], are: bool
+) -> None:
+    pages = [piece(titles.format(name), text) for name, text in zip(("locale", "bundle"), told, strict=True)]
+    assert bool(find_readings(pages, 3)) == are
+
+
 def test_dialogs_ask_of_different_things_that_the_same_documents_tell_alike() -> None:
     larch, rowan = (
         piece(f"{name} hut", f"Half board costs {board} euros more. It has {beds} wooden beds in wide dormitories.")
