@@ -24,7 +24,7 @@ _BOILERPLATE = (
     # Drupal, MediaWiki, MkDocs and Sphinx.
     ".book-navigation, #breadcrumbs, .catlinks, .contents.topic, .docnav, .expand-control, .headerlink, "
     ".Inline-Template, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, .page-metadata, "
-    ".pageSection:has(.pageSectionTitle), .printfooter, .shortdescription, #siteSub, .toc, .toc-macro, "
+    ".pageSection:has(.pageSectionTitle), #footer, .printfooter, .shortdescription, #siteSub, .toc, .toc-macro, "
     ".toctree-wrapper, .viewcode-link, [class*=footnote-back], .reversefootnote, "
     ".footnote-reference, sup:has(a[href*='#']), a[href*='#'] > sup"
 )
@@ -58,7 +58,8 @@ _TERMS = re.compile(r"([^\s.?!:])[^\S\x1f]*\x1d\x1d\s*")
 _NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
 _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 LONGEST_ROW = 600  # characters
-_PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)")
+# the last three are DocBook's
+_PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)|(?<!\S)(?:programlisting|screen|synopsis)(?!\S)")
 # “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils); but not
 # Confluence's “code panel”
 _LANGUAGE = re.compile(
