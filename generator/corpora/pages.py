@@ -125,13 +125,13 @@ def read_page(soup: "BeautifulSoup") -> str:
 def spread_cells(table: "Tag") -> Iterator[tuple["Tag", list["Tag"]]]:
     """Yield each row of a table and its cells, with one that spans rows or columns in each of these.
 
-    A cell that is a row by itself stands there once, and rows that would be too long for a line stay as they are.
+    The only cell of a row stands there once (DocBook's notes). Rows that would be too long for a line stay as they are.
     """
     held: dict[int, tuple[Tag, int]] = {}  # by column, a cell of a row above, and the rows that it still spans
     for row in table.find_all("tr"):
         own = row.find_all(("td", "th"))
         cells: list[Tag] = []
-        alone = len(own) == 1 and not held
+        alone = len(own) == 1
         left = [(cell, _span(cell, "rowspan")) for cell in own for _ in range(1 if alone else _span(cell, "colspan"))]
         left.reverse()
         while found := held.pop(len(cells), None) or (left.pop() if left else None):

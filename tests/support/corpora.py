@@ -25,12 +25,16 @@ SPANS = """<table><tr><th>Branch</th><th>Day</th><th colspan="2">Hours</th></tr>
     <tr><td rowspan="2">Harbour</td><td>Monday</td><td>9-13</td><td>14-18</td></tr>
     <tr><td>Tuesday</td><td colspan="2">9-13</td></tr>
     <tr><td colspan="4">Closed on Sunday.</td></tr>
+    <tr><td rowspan="2"><img src="note.png"></td><th>Note</th></tr>
+    <tr><td colspan="2">Ring the bell.</td></tr>
     <tr><td>Castle</td><td rowspan="0">Friday</td><td colspan="x">9-13</td></tr></table>"""
 SPREAD = [
     "Branch | Day | Hours | Hours",
     "Harbour | Monday | 9-13 | 14-18",
     "Harbour | Tuesday | 9-13 | 9-13",
     "Closed on Sunday.",
+    "Note",
+    "Ring the bell.",
     "Castle | Friday | 9-13",
 ]
 
