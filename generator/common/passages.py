@@ -29,6 +29,9 @@ _LONGEST_NAME, _ABBREVIATION = 60, 16
 _INITIAL = re.compile(r"(?<!\w)(?:[^\W\d_]|\d{1,3})\.\s+$")  # “a las 9 a. m. y”, “3. katta”
 _START_AFTER_STOP = re.compile(r"(?<=[。！？])[\da-z]")
 _DIGIT_AFTER_WORD = re.compile(r"(?<=[a-zäöüß]{3}\. )\d")  # “… eine Brücke leiten. 640 Arbeiter …”
+# Sentencex pairs straight quotation marks as they come: behind a quotation that a passage cuts, all others would turn.
+_OPENING, _CLOSING = re.compile(r'(?<![^\s(\[{–—-])"(?=\S)'), re.compile(r'"(?!\w)')
+_QUOTE, _WORDS = re.compile(r"[\"“”„«»‹›「」『』]"), re.compile(r"\w")
 # Of a list of sources: lines that begin like “[3] QuAC”, “Feinberg, R. (1998).”, “Feinberg, Richard. 1998.” or “Choi et
 # al. (2018) Eunsol Choi”, and what sentences of others have. Of 2,025 sentences that people cite none is one (ClapNQ,
 # SQuAD 2.0, QuAC, CoQA, Doc2Dial).
@@ -179,7 +182,7 @@ def sentences(text: str, language: str = "") -> tuple[tuple[int, int], ...]:
 
     They are in order, don't overlap, and cover everything except white space. Headings, list items and table rows,
     each on its own line, are sentences, as is a block of code; a line that starts in lower case continues the one
-    before. Sentences longer than 600 characters are cut between words.
+    before. So is a quotation, unless it is longer than 600 characters, as is no sentence: those are cut between words.
 
     Args:
         language: ISO 639 code; empty: that of the documents.
@@ -190,8 +193,6 @@ def sentences(text: str, language: str = "") -> tuple[tuple[int, int], ...]:
 
 
 def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
-    from sentencex import get_sentence_boundaries
-
     spans: list[tuple[int, int]] = []
     known = next((each for each in languages() if each.code == language), None) or load_language(language)
     no_end = known.pattern("no_end")
@@ -203,13 +204,9 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
         while start < block_end:
             end = min(start + _AT_ONCE, block_end)
             # Only the starts of sentences are used, so that nothing between two of them is lost.
-            # Sentencex sees no end before a digit or small letter where no space stands between, nor before a digit in
-            # German: it gets a letter in its place.
-            digit = _DIGIT_AFTER_WORD if language == "de" else _START_AFTER_STOP
-            found = get_sentence_boundaries(language, digit.sub("一", text[start:end]))
-            begun = (start + boundary["start_index"] for boundary in found[1:])
+            begun = (start + at for at in _find_starts(text[start:end], language))
             begun = (at for at in begun if not (_is_in_name(text, at) or _is_abbreviated(text, at, no_end)))
-            starts = [start, *begun, end]
+            starts = [start, *(at for at, after in pairwise([*begun, end]) if _WORDS.search(text, at, after)), end]
             if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
                 del starts[1]
             pieces = [piece.span() for first, last in pairwise(starts) for piece in _PIECE.finditer(text, first, last)]
@@ -218,6 +215,27 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             spans.extend(sure)
             start = pieces[len(sure)][0] if len(sure) < len(pieces) else end
     return tuple(spans)
+
+
+def _find_starts(text: str, language: str) -> Iterator[int]:
+    """Yield where each sentence but the first begins; those of a quotation only if together they are too long for one.
+
+    Sentencex sees no end before a digit or small letter where no space stands between, nor before a digit in German: it
+    gets a letter in its place.
+    """
+    from sentencex import get_sentence_boundaries
+
+    def find(text: str) -> list[int]:
+        return [boundary["start_index"] for boundary in get_sentence_boundaries(language, text)[1:]]
+
+    digit = _DIGIT_AFTER_WORD if language == "de" else _START_AFTER_STOP
+    text = _CLOSING.sub("”", _OPENING.sub("“", digit.sub("一", text)))
+    starts = find(text)
+    for start, end in pairwise([0, *starts, len(text)]):
+        if start:
+            yield start
+        if end - start > LONGEST_SENTENCE and _QUOTE.search(text, start, end):
+            yield from (start + at for at in find(_QUOTE.sub(" ", text[start:end])))
 
 
 def _is_in_name(text: str, at: int) -> bool:

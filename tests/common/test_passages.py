@@ -105,6 +105,27 @@ def test_a_sentence_may_begin_without_a_space() -> None:
     assert texts("They set bed fires.Wildland fires spread.") == ["They set bed fires.", "Wildland fires spread."]
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ['who work there ought to own them."', 'They called it "slavery. It is. We say so."', "Few did."],  # cut
+        ['a mere spook."', 'Among the "spooks" is the state.', "So it is."],
+        ['He is 6" tall.', 'She is 5" tall.'],
+        ['We say ""yes"".', 'They say ""no"".', "Who is right?"],
+        ["Is one a serf of the other?. . .", "He thinks so.", "Really?!", "Yes."],
+    ],
+)
+def test_quotation_marks_and_dots_begin_no_sentence(parts: list[str]) -> None:
+    assert texts(" ".join(parts)) == parts
+
+
+def test_a_quotation_is_one_sentence_unless_it_is_too_long() -> None:
+    parts = [*["Every worker of the mill knows that it is so."] * 20, "We do."]
+    short, long = f"They said: “{' '.join(parts[-3:])}”", f'They said: "{" ".join(parts)}"'
+    assert texts(f"{short} Then they left.") == [short, "Then they left."]
+    assert texts(f"{long} Then they left.") == [f'They said: "{parts[0]}', *parts[1:-1], 'We do."', "Then they left."]
+
+
 @pytest.mark.parametrize("code", ["ja", "zh"])
 def test_a_sentence_may_begin_with_a_digit_or_small_letter_where_no_spaces_are_written(code: str) -> None:
     parts = [
