@@ -109,7 +109,7 @@ def test_a_sentence_may_begin_without_a_space() -> None:
     "parts",
     [
         ['who work there ought to own them."', 'They called it "slavery. It is. We say so."', "Few did."],  # cut
-        ['a mere spook."', 'Among the "spooks" is the state.', "So it is."],
+        ['a mere spook." [p. 79]', 'Among the "spooks" is the state.', "So it is."],
         ['He is 6" tall.', 'She is 5" tall.'],
         ['We say ""yes"".', 'They say ""no"".', "Who is right?"],
         ["Is one a serf of the other?. . .", "He thinks so.", "Really?!", "Yes."],
