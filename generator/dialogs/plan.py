@@ -240,12 +240,16 @@ class Planner:
         if self.topics:
             chunks = [match.span() for match in _LINE.finditer(document.text)]
         else:
+            opened: int | None = None  # where a heading, or what ends in a colon, begins: it is of what follows
             for start, end in prose(document.text):
-                if chunks and end - chunks[-1][0] <= FOCUS_CHARS:
-                    if not is_heading(document.text[start:end]):  # it is of what follows
-                        chunks[-1] = (chunks[-1][0], end)
+                first, opened = start if opened is None else opened, None
+                if document.text[end - 1] in ":：" or is_heading(document.text[start:end]):
+                    opened = first
+                elif chunks and end - chunks[-1][0] <= FOCUS_CHARS:
+                    chunks[-1] = (chunks[-1][0], end)
                 else:
-                    chunks.append((start, end))
+                    chunks.append((first if end - first <= FOCUS_CHARS else start, end))
+            chunks = chunks or list(prose(document.text))
             chunks = [span for span in chunks if _tells(document.text[slice(*span)])] or chunks
         return chunks
 

@@ -172,11 +172,13 @@ def test_no_dialog_starts_from_a_list_of_headings(tmp_path: Path) -> None:
         assert (told in plan.focus) == (plan.source.document_id == "d"), "what has nothing else is asked about it"
 
 
-def test_no_question_is_to_touch_on_a_heading_without_what_stands_below_it(tmp_path: Path) -> None:
-    told = "\n\n".join(f"## Chapter {n}\n\nThe quay {n} is wet {'in the winter ' * 9}." for n in range(9))
-    documents = Library.open("c", "0" * 12, lambda: iter([Document(id="d", text=told)]), tmp_path, 512, 100)
-    focus = {plan.focus for plan in plans(planner(documents, validation=0), 20)}
-    assert any("##" in text for text in focus) and all(text.endswith(".") for text in focus)
+@pytest.mark.parametrize("opening", ["## Chapter {}", "As the poet {} said:", "詩人 {}："])
+def test_no_question_is_to_touch_on_a_heading_or_colon_without_what_follows(tmp_path: Path, opening: str) -> None:
+    told = [f"{opening.format(n)}\n\nThe quay {n} is wet {'in the winter ' * n}." for n in range(20)]
+    made = [Document(id="d", text="\n\n".join(told)), Document(id="e", text=f"{opening.format(1)}\n\nand cold:")]
+    documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
+    focus = {plan.focus for plan in plans(planner(documents, validation=0), 40) if plan.source.document_id == "d"}
+    assert any(opening[:2] in text for text in focus) and all(text.endswith(".") for text in focus)
 
 
 def test_no_question_starts_from_code(tmp_path: Path) -> None:
