@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 import dspy
 
-from generator.common.passages import sentences
-from generator.common.refusals import has_refusal
 from generator.common.scripts import has_question_mark, has_words
 from generator.dialogs.candidates import Attempt, Refused, draw_best, rate_answer, rate_question
-from generator.dialogs.checks.answerability import measure_answerability
+from generator.dialogs.checks.answerability import begins_with_refusal, measure_answerability
 from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.checks.asks_back import asks_alone
 from generator.dialogs.checks.evidence import find_untold
@@ -259,7 +257,7 @@ class Answer(dspy.Module):
                 raise Refused("answer", same.reason, prediction.answer, same.details)
             answerability = measure_answerability(meant, answer, prediction.answerability)
             # What is unanswerable by two of plan, model and the answer's beginning gives the nearest thing.
-            planned, begins = question_type.expected == "unanswerable", _begins_with_refusal(answer)
+            planned, begins = question_type.expected == "unanswerable", begins_with_refusal(answer)
             own = prediction.answerability == "unanswerable"
             if answerability == "partial" and planned + own + begins > 1:
                 answerability = "unanswerable"
@@ -296,10 +294,6 @@ class Answer(dspy.Module):
         turn = await choose_evidence(self.choose, documents, history, turn)
         noted = "\n".join(each.text for each in turn.evidence) or NO_EVIDENCE
         return turn.model_copy(update={"reasoning": noted}) if plain else turn
-
-
-def _begins_with_refusal(answer: str) -> bool:
-    return any(has_refusal(answer[start:end]) for start, end in sentences(answer)[:1])
 
 
 @cache  # a new signature would need a new schema

@@ -6,18 +6,20 @@ one: a part is missing where the answer says so. Figures are in `docs/taxonomy.m
 """
 
 from generator.common.language import dialog_language
+from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals, has_refusal
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.checks.later_turns import content_of
 from generator.schema import Answerability
 
-# An answer that says what isn't known, and has as many other content words that the question lacks, gives a part; so
-# does one with a number or a name.
-PART = 3
+# Content words that the question lacks, with which an answer that begins with what isn't known gives a part.
+_PART = 3
 
 
 def measure_answerability(query: str, answer: str, own: Answerability) -> Answerability:
     """Return `answerable`, `partial` or `unanswerable`: what the answer gives beside what it says isn't known.
+
+    A part is a number, a name or content words that the question lacks: one before what isn't known, else three.
 
     Args:
         own: the writing model's label, which stays where the dialog's language has no patterns of refusals, and where
@@ -30,4 +32,10 @@ def measure_answerability(query: str, answer: str, own: Answerability) -> Answer
         return "answerable"
     rest, asked = drop_refusals(answer), term_keys(query)
     telling = any(term.kind != "word" and term.key not in asked for term in read_terms(rest))
-    return "partial" if telling or len(content_of(rest) - content_of(query)) >= PART else "unanswerable"
+    least = _PART if begins_with_refusal(answer) else 1
+    return "partial" if telling or len(content_of(rest) - content_of(query)) >= least else "unanswerable"
+
+
+def begins_with_refusal(answer: str) -> bool:
+    """Return True if the first sentence of an answer says what isn't known."""
+    return any(has_refusal(answer[start:end]) for start, end in sentences(answer)[:1])
