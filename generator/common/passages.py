@@ -25,6 +25,9 @@ _HEADING = re.compile(r"#{1,6} ")
 # “See scrapy.http.Response” goes on behind its dots, and “after controlled burns.Wildland fires” doesn't.
 _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
 _NAME_AFTER = re.compile(r"[ºª_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w|[A-Z]\.")
+_FILE_BEFORE, _FILE_TYPE = re.compile(r"(?<!\S)[A-Z][\w-]+\.$"), re.compile(r"[A-Z]{2,3}\b")  # “Makefile.PL”
+# A mark that is meant as such ends nothing: “A '?' (not in brackets) matches …”, “#! line”, “!/bin”.
+_NAMED_MARK = re.compile(r"(?<!\S)(?:[(\[]*[\"'“‘`][.!?]+[\"'”’`][)\]]*\s*|#!\s*|[\"'“‘`]?[.!?]+)$")
 _LONGEST_NAME, _ABBREVIATION = 60, 16
 _INITIAL = re.compile(r"(?<!\w)(?:[^\W\d_]|\d{1,3})\.\s+$")  # “a las 9 a. m. y”, “3. katta”
 _START_AFTER_STOP = re.compile(r"(?<=[。！？])[\da-z]")
@@ -207,6 +210,7 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             # Only the starts of sentences are used, so that nothing between two of them is lost.
             begun = (start + at for at in _find_starts(text[start:end], language))
             begun = (at for at in begun if not (_is_in_name(text, at) or _is_abbreviated(text, at, no_end)))
+            begun = (at for at in begun if not _NAMED_MARK.search(text[max(0, at - _ABBREVIATION) : at]))
             begun = (cited.end() if (cited := _SOURCE_BEHIND.match(text, at, end)) else at for at in begun)
             starts = [start, *(at for at, after in pairwise([*begun, end]) if _WORDS.search(text, at, after)), end]
             if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
@@ -243,7 +247,8 @@ def _find_starts(text: str, language: str) -> Iterator[int]:
 def _is_in_name(text: str, at: int) -> bool:
     """Return True for a place behind the dot of a name, where no sentence begins."""
     before, after = text[max(0, at - _LONGEST_NAME) : at], text[at : at + _LONGEST_NAME]
-    return before.endswith(".") and bool(_NAME_BEFORE.search(before) or _NAME_AFTER.match(after))
+    is_file = _FILE_TYPE.match(after) and _FILE_BEFORE.search(before)
+    return before.endswith(".") and bool(_NAME_BEFORE.search(before) or _NAME_AFTER.match(after) or is_file)
 
 
 def _is_abbreviated(text: str, at: int, no_end: re.Pattern[str] | None) -> bool:

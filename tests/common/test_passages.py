@@ -191,6 +191,21 @@ def test_lines_are_sentences_unless_they_are_wrapped() -> None:
     assert texts("First paragraph\n\nin lower case") == ["First paragraph", "in lower case"]
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Run perl Makefile.PL first.",
+        "Put '!/vmlinux*' into .gitignore.",
+        "A '?' (not between brackets) matches any letter.",
+        "A “.” at the start, or '!' or '*', must be quoted.",
+        "A script starts with the usual #! line.",
+        "Use git log ..origin to see it.",
+    ],
+)
+def test_no_sentence_ends_within_code_or_behind_a_mark_in_quotes(sentence: str) -> None:
+    assert texts(f"{sentence} It ends here.") == [sentence, "It ends here."]
+
+
 def test_a_heading_is_its_line() -> None:
     lines = ["## 3.1. The package name", "each package has one.", "### Chapter 4. Modules", "Text."]
     assert texts("\n".join(lines)) == lines
