@@ -57,6 +57,7 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
         ("Missed evenings can't be made up, but notes are sent.", "They can't, but notes of the evening are sent.", []),
         ("The fee doesn t change on Sundays.", "The fee doesn't change on Sundays.", []),
         ("Traders arent buying a stock every day.", "Traders aren't buying a stock every day.", []),
+        ("The bag is sent with its keys.", "The bag is sent whether or not its keys are known.", []),
         ("A card not expired for more than 2 years is valid.", "A card that hasn't expired for more than 2 years.", []),
         (
             "Letters in the box before 4 pm, excluding holidays, are read at once. Those in the box after 4 pm wait.",
