@@ -33,9 +33,10 @@ _INITIAL = re.compile(r"(?<!\w)(?:[^\W\d_]|\d{1,3})\.\s+$")  # “a las 9 a. m. 
 _START_AFTER_STOP = re.compile(r"(?<=[。！？])[\da-z]")
 _DIGIT_AFTER_WORD = re.compile(r"(?<=[a-zäöüß]{3}\. )\d")  # “… eine Brücke leiten. 640 Arbeiter …”
 # Sentencex pairs straight quotation marks as they come: behind a quotation that a passage cuts, all others would turn.
-_OPENING, _CLOSING = re.compile(r'(?<![^\s(\[{–—-])"(?=\S)'), re.compile(r'"(?!\w)')
+_OPENING, _CLOSING = re.compile(r'(?<![^\s(\[{,:=–—-])"(?=\S)'), re.compile(r'"(?!\w)')
 _QUOTE, _WORDS = re.compile(r"[\"“”„«»‹›「」『』]"), re.compile(r"\w")
-_SOURCE_BEHIND = re.compile(r"\[[^\[\]\n]*\bpp?\. ?\d[^\[\]\n]*\]\s*")  # “… they say.” [Anarchy, p. 30] That is …
+# Of a sentence before: “… they say.” [Anarchy, p. 30] That is …”, and the second mark of “… called ""yes."" He …”.
+_BEHIND = re.compile(r'\[[^\[\]\n]*\bpp?\. ?\d[^\[\]\n]*\]\s*|(?<=["”])["”](?!\w)\s*')
 # Of a list of sources: lines that begin like “[3] QuAC”, “Feinberg, R. (1998).”, “Feinberg, Richard. 1998.” or “Choi et
 # al. (2018) Eunsol Choi”, and what sentences of others have. Of 2,025 sentences that people cite none is one (ClapNQ,
 # SQuAD 2.0, QuAC, CoQA, Doc2Dial).
@@ -211,7 +212,7 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             begun = (start + at for at in _find_starts(text[start:end], language))
             begun = (at for at in begun if not (_is_in_name(text, at) or _is_abbreviated(text, at, no_end)))
             begun = (at for at in begun if not _NAMED_MARK.search(text[max(0, at - _ABBREVIATION) : at]))
-            begun = (cited.end() if (cited := _SOURCE_BEHIND.match(text, at, end)) else at for at in begun)
+            begun = (behind.end() if (behind := _BEHIND.match(text, at, end)) else at for at in begun)
             starts = [start, *(at for at, after in pairwise([*begun, end]) if _WORDS.search(text, at, after)), end]
             if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
                 del starts[1]

@@ -111,7 +111,7 @@ def test_a_sentence_may_begin_without_a_space() -> None:
         ['who work there ought to own them."', 'They called it "slavery. It is. We say so."', "Few did."],  # cut
         ['a mere spook." [p. 79]', 'Among the "spooks" is the state.', "So it is."],
         ['He is 6" tall.', 'She is 5" tall.'],
-        ['We say ""yes"".', 'They say ""no"".', "Who is right?"],
+        ['We say ""yes"".', 'They say ""no.""', "Who is right?", 'It is "a="b. c"".', "So be it."],
         ["Is one a serf of the other?. . .", "He thinks so.", "Really?!", "Yes."],
     ],
 )
