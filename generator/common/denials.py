@@ -1,7 +1,7 @@
 """Find where a text contradicts its sources: “isn't refunded” for “is refunded”, “after breakfast” for “before” it."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
@@ -54,7 +54,8 @@ def find_flips(text: str, sources: Sequence[str]) -> list[str]:
     told, clauses = [part for each in sources for part in _read(each, "")], _read(text, ",")
     size = sum(len(each.terms) for each in clauses)
     telling = [each for each in clauses if len(each.terms) * 3 >= size]
-    return [word for each in telling for word in (*_find_denials(each, told), *_find_limits(each, told))]
+    said = {(term.key, term.denied) for each in clauses for term in each.terms}
+    return [word for each in telling for word in (*_find_denials(each, told, said), *_find_limits(each, told))]
 
 
 def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[str]]]:
@@ -68,11 +69,15 @@ def _list_alike(clause: _Part, told: Sequence[_Part]) -> list[tuple[_Part, set[s
     ]
 
 
-def _find_denials(clause: _Part, told: Sequence[_Part]) -> Iterator[str]:
-    """Yield the words that a clause denies and sentences like it don't, or the other way round."""
+def _find_denials(clause: _Part, told: Sequence[_Part], said: Set[tuple[str, bool]]) -> Iterator[str]:
+    """Yield the words that a clause denies and sentences like it don't, or the other way round.
+
+    Args:
+        said: the words of the whole text, and whether it denies them: what it does both to is of two things.
+    """
     alike, denied = _list_alike(clause, told), sum(term.denied for term in clause.terms)
     for term in () if clause.excepts else clause.terms:
-        if term.number or _BEFORE in term.marks or (term.denied and denied > 1):
+        if term.number or _BEFORE in term.marks or (term.denied and denied > 1) or (term.key, not term.denied) in said:
             continue  # “Wait before you swim” doesn't say that you swim, nor “it's not that dogs aren't allowed” either
         like = [sentence for sentence, shared in alike if term.key in shared]
         # Where both deny something they may well say the same: “may not be used” and “prohibits to use”. “It isn't

@@ -57,6 +57,11 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
         ("Missed evenings can't be made up, but notes are sent.", "They can't, but notes of the evening are sent.", []),
         ("The fee doesn t change on Sundays.", "The fee doesn't change on Sundays.", []),
         ("Traders arent buying a stock every day.", "Traders aren't buying a stock every day.", []),
+        (
+            "The strict rules did not exist, so she judged the forms of the other rules which did.",
+            "She judged the forms of other rules that existed. The strict ones did not exist.",
+            [],
+        ),
         ("The bag is sent with its keys.", "The bag is sent whether or not its keys are known.", []),
         ("A card not expired for more than 2 years is valid.", "A card that hasn't expired for more than 2 years.", []),
         (
