@@ -29,7 +29,13 @@ _FILE_BEFORE, _FILE_TYPE = re.compile(r"(?<!\S)[A-Z][\w-]+\.$"), re.compile(r"[A
 # A mark that is meant as such ends nothing: “A '?' (not in brackets) matches …”, “#! line”, “!/bin”.
 _NAMED_MARK = re.compile(r"(?<!\S)(?:[(\[]*[\"'“‘`][.!?]+[\"'”’`][)\]]*\s*|#!\s*|[\"'“‘`]?[.!?]+)$")
 _LONGEST_NAME, _ABBREVIATION = 60, 16
-_INITIAL = re.compile(r"(?<!\w)(?:[^\W\d_]|\d{1,3})\.\s+$")  # “a las 9 a. m. y”, “3. katta”
+_INITIAL = re.compile(r"(?<!\w)(?:[^\W\d_]|[A-Z][a-z]|\d{1,3})\.\s+$")  # “a las 9 a. m. y”, “3. katta”, “An. gambiae”
+# A unit without a full stop of its own, where a sentence ends: “within 24 h. Plasma”.
+_AFTER_UNIT = re.compile(r"(?:\d\s?(?:[dghlmsy]|[ckm][glm]|min)|\w/(?:[dghlmsy]|min))\.\s+(?=[A-Z]\w|A\s)")
+# What sentencex takes for brackets, and no sentence ends in: “(b)” and “(CI)”, some of which it takes for the only
+# starts, and “<”, whose other end it looks for.
+_NO_BRACKETS = re.compile(r"\(\w{1,16}\)|<(?=[\s\d.=])")
+_WITHOUT = str.maketrans("()<", "===")
 _START_AFTER_STOP = re.compile(r"(?<=[。！？])[\da-z]")
 _DIGIT_AFTER_WORD = re.compile(r"(?<=[a-zäöüß]{3}\. )\d")  # “… eine Brücke leiten. 640 Arbeiter …”
 # Sentencex pairs straight quotation marks as they come: behind a quotation that a passage cuts, all others would turn.
@@ -213,7 +219,8 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             begun = (at for at in begun if not (_is_in_name(text, at) or _is_abbreviated(text, at, no_end)))
             begun = (at for at in begun if not _NAMED_MARK.search(text[max(0, at - _ABBREVIATION) : at]))
             begun = (behind.end() if (behind := _BEHIND.match(text, at, end)) else at for at in begun)
-            starts = [start, *(at for at, after in pairwise([*begun, end]) if _WORDS.search(text, at, after)), end]
+            places = sorted({*begun, *(unit.end() for unit in _AFTER_UNIT.finditer(text, start, end))})
+            starts = [start, *(at for at, after in pairwise([*places, end]) if _WORDS.search(text, at, after)), end]
             if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
                 del starts[1]
             pieces = [piece.span() for first, last in pairwise(starts) for piece in _PIECE.finditer(text, first, last)]
@@ -236,7 +243,8 @@ def _find_starts(text: str, language: str) -> Iterator[int]:
         return [boundary["start_index"] for boundary in get_sentence_boundaries(language, text)[1:]]
 
     digit = _DIGIT_AFTER_WORD if language == "de" else _START_AFTER_STOP
-    text = _CLOSING.sub("”", _OPENING.sub("“", digit.sub("一", text)))
+    text = _NO_BRACKETS.sub(lambda found: found[0].translate(_WITHOUT), digit.sub("一", text))
+    text = _CLOSING.sub("”", _OPENING.sub("“", text))
     starts = find(text)
     for start, end in pairwise([0, *starts, len(text)]):
         if start:

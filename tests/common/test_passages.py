@@ -146,6 +146,7 @@ def test_a_sentence_may_begin_with_a_digit_or_small_letter_where_no_spaces_are_w
         ("de", "Im 19. Jahrhundert kostete es inkl. Frühstück 80 Taler."),
         ("de", "Nach Abs. 2 und Kap. 3 sind es ca. 5, max. 12 am 24. 12. unter Tel. 112, siehe Nr. 4."),
         ("en", "It takes approx. 20 minutes, incl. two breaks, by vol. 5, ed. 2."),
+        ("en", "In Kenya An. gambiae and Ae. aegypti bite."),
         ("es", "Dura aprox. 20 minutos, de las 9 a. m. a las 5 p. m. y cuesta 5 euros en la c/ Mayor n.º 5."),
         ("fr", "Le trajet dure env. 20 minutes, selon l'art. 5, dit le Pr. Petit."),
         ("hi", "डॉ. शर्मा यहाँ हैं।"),
@@ -166,12 +167,27 @@ def test_an_abbreviation_ends_no_sentence(code: str, text: str) -> None:
     [
         ("de", ["Er wurde 19.", "Danach ging er."]),
         ("de", ["Sie durfte eine Brücke leiten.", "640 Arbeiter waren dabei."]),
+        ("en", ["It fell within 24 h.", "Plasma rose to 5 mg/l.", "A walk took 90 min."]),
         ("es", ["Dura 20 minutos aprox.", "El museo abre a las 9 a. m.", "Cierra a las 5."]),
         ("fr", ["C'est de l'art.", "Il est là."]),
         ("pt", ["Dura 20 minutos aprox.", "O museu abre."]),
     ],
 )
 def test_a_sentence_may_end_in_what_could_be_an_abbreviation(code: str, parts: list[str]) -> None:
+    text = " ".join(parts)
+    assert [text[start:end] for start, end in sentences(text, code)] == parts
+
+
+@pytest.mark.parametrize(
+    ("code", "parts"),
+    [
+        ("en", ["(III) Some cells die.", "Others stay (phase I)."]),
+        ("en", ["They start at (1) 200 cells/µl, (2) 200 to 350 cells/µl, and (3) any count.", "Then they stop."]),
+        ("de", ["Man zählt (1) Abzüge, (2) Ausgaben und (3) andere.", "Dann ist Schluss."]),
+        ("en", ["It was <0.90 in one leg (P < 0.05).", "It rose.", "In the other it was >1."]),
+    ],
+)
+def test_marks_of_a_list_and_less_than_neither_cut_a_sentence_nor_join_others(code: str, parts: list[str]) -> None:
     text = " ".join(parts)
     assert [text[start:end] for start, end in sentences(text, code)] == parts
 
