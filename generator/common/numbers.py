@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from generator.common.language import cached_by_language, dialog_language
-from generator.common.numerals import find_numerals
+from generator.common.numerals import digits_of, find_numerals
 from generator.common.scripts import UNSPACED
 
 _CLOCK = r"(?:[01]?\d|2[0-4]):[0-5]\d(?![:\d])"  # 9:30, one number
@@ -39,9 +39,14 @@ _MINUTES = {"sharp": "00", "past": "15", "half": "30", "to": "45"}
 _TOKENIZED = re.compile(r"\b(\d{1,3}) , (?=\d{3}\b)")  # “45 , 700”, in published sets
 _SWISS_THOUSANDS = re.compile(r"(?<=\d)['’](?=\d{3}(?!\d))")  # 1’250
 _SPACED_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+_MIDDLE_POINT, _LEADING_POINT = re.compile(r"·(?<=\d·)(?=\d)"), re.compile(r"\.(?<![\w.,]\.)(?=\d)")  # 88·7, P = .02
+# “25.7 (25.5-26.0) million”
+_MAYBE_SCALE = re.compile(r"(?<=\d)( [(\[](?:[^()\[\]]|\([^()]{0,40}\)){1,80}[)\]])( [^\W\d_]+)")
 # One number, and no date or list.
 WITH_POINT = re.compile(r"\d+[.:]\d+|\d+,\d{1,3}|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
+SPACED = re.compile(r"(?<![\d.,:])(?<!\d )\d{1,3}(?: \d{3})+(?![\d.,]?\d)")  # “14 786”, which could be two in English
+SCALE = re.compile("10{2,}")
 # The digits of numbers that may be said in round figures: years and prices have fewer, and what has more is no number.
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 
@@ -63,14 +68,15 @@ def write_plainly(text: str) -> str:
         text = _FRACTION.sub(_write_fraction, text)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("\u066b", ".").replace("\u066c", ",")  # the Arabic signs
-        text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
+        text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), _MIDDLE_POINT.sub(".", text))
     if percent := dialog_language().pattern("percent"):
         text = percent.sub("%", text)  # “cent” is a number
     if spoken := dialog_language().pattern("spoken_time", text):
         text = spoken.sub(_write_time, text)
     if not has_digits(text):
         return text
-    text = _SWISS_THOUSANDS.sub("", _TOKENIZED.sub(r"\1,", text))
+    text = _LEADING_POINT.sub("0.", _SWISS_THOUSANDS.sub("", _TOKENIZED.sub(r"\1,", text)))
+    text = _MAYBE_SCALE.sub(_move_scale, text) if " (" in text or " [" in text else text
     if half := dialog_language().pattern("and_half"):  # “2 hours and a half”, too
         text = re.sub(rf"(\d)( \w+)??{half.pattern}", r"\1.5\2", text, flags=re.IGNORECASE)
     text = _SCALED.sub(_write_scaled, _ISO_DATE.sub(_write_date, _DATE.sub(_write_date, text)))
@@ -110,6 +116,12 @@ def _write_scaled(found: re.Match[str]) -> str:
     unit = (alone or letters).strip().casefold()
     scale = 9 if unit == "mrd" else {"k": 3, "m": 6, "b": 9}[unit[0]]
     return f"{Decimal(write_digits(number)).scaleb(scale):f}"
+
+
+def _move_scale(found: re.Match[str]) -> str:
+    between, word = found.groups()
+    digits = next(digits_of([word.strip().casefold()]))
+    return word + between if digits and SCALE.fullmatch(digits) else found.group()
 
 
 def _write_date(found: re.Match[str]) -> str:

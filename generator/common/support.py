@@ -15,6 +15,8 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.language_file import Language
 from generator.common.numbers import (
     NUMBER,
+    SCALE,
+    SPACED,
     WITH_POINT,
     drop_item_numbers,
     has_digits,
@@ -42,7 +44,7 @@ _YEAR = re.compile(r"(?:1\d|20)\d\d")
 _LONG_NAME = re.compile(r"\b[A-Z][\w-]*(?: (?:of |the |and |for )?[A-Z][\w-]*)+")
 _MOST_INITIALS = 5
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_DECIMAL, _SCALE = re.compile(r"\d+(?:\.\d+)?"), re.compile("10{2,}")
+_DECIMAL = re.compile(r"\d+(?:\.\d+)?")
 _CLOCK, _POINT_OR_COLON = re.compile(r"(?:[01]?\d|2[0-4])[.:][0-5]\d"), str.maketrans(".:", ":.")  # “alle 18.30”
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
@@ -88,7 +90,7 @@ def parse_text(text: str) -> tuple[str, list[tuple[str, int]], list[str], list[t
     scaled = {end + 1: (start, digits) for start, end, digits, _ in numbers}
     for first, last, digits, ordinal in find_numerals(lows):  # “thirty-five”, “8.5 million”, “two and a half”
         start, end = tokens[first][1], tokens[last - 1][1] + len(tokens[last - 1][0])
-        if (before := scaled.get(start)) and _SCALE.fullmatch(digits) and _DECIMAL.fullmatch(before[1]):
+        if (before := scaled.get(start)) and SCALE.fullmatch(digits) and _DECIMAL.fullmatch(before[1]):
             spelt = plain[before[0] : start - 1]  # English “8.336 million” has no thousands
             number = spelt if dialog_language().code == "en" and _DECIMAL.fullmatch(spelt) else before[1]
             start, digits = before[0], f"{(Decimal(number) * int(digits)).normalize():f}"
@@ -177,6 +179,7 @@ def term_keys(text: str) -> frozenset[str]:
     numbers = [digits for _, _, digits, _ in numbered]
     if has_digits(text):
         low.update(unit.casefold() for unit in _UNIT.findall(text))  # “8GB” supports “8 GB”
+        numbers += [number.replace(" ", "") for number in SPACED.findall(text)]
         numbers += _DECADE.findall(text)
         numbers += [f"{century}{decade}s" for decade in _SHORT_DECADE.findall(text) for century in (19, 20)]
         numbers += [f"{digits[:3]}0s" for digits in numbers if _YEAR.fullmatch(digits)]  # 1987 supports “the 1980s”

@@ -58,6 +58,9 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("Renew 50 sqm, 12 square kilometres.", "Renew 50 square metres, 12 km²."),
         ("Renew $11k, €2bn, 3.5M.", "Renew $11,000, 2 billion euros, 3.5 million."),
         ("Renew on 30.06.2024, 2024-07-01.", "Renew on June 30, 2024, 1 July 2024."),
+        ("Renew 14,786 or ten thousand.", "Renew 14 786 or 10 000."),
+        ("Renew $45.8 billion, 25.7 million.", "Renew $45.8 (95% CI 45.4, 46.2) billion, 25.7 [25.5 (or 26)] million."),
+        ("Renew 88.7 or 0.02, .5.", "Renew 88·7 or .02, 0.5."),
     ],
 )
 def test_short_forms_are_supported(short: str, source: str) -> None:
@@ -82,6 +85,9 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
         ("after 1000 s", "after 1,000 s", ()),
         ("at 11:15 or 11", "at 11:45", ("11:15", "11")),
         ("45 rooms", "at 11:45", ("45",)),
+        ("300 rooms", "in 12 300 rooms", ()),
+        ("2,012,300 rooms", "in 2012 300 rooms", ("2,012,300",)),
+        ("45.4 billion", "45.8 (45.4, 46.2) billion", ("45.4 billion",)),
         ("11 cups", "1½ cups", ("11",)),
         ("on 05/06/2024", "on June 5, 2024", ("06",)),
         ("a million people", "1,000,000 people", ()),
