@@ -31,11 +31,19 @@ class _Term(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A sentence, or a part of one: its content words, whether it denies anything, and whether it excepts something."""
+    """A sentence, or a part of one: its content words, whether it denies anything, and whether it excepts something.
+
+    `lacks` are the words by which it says that something isn't there (“absent”).
+    """
 
     terms: tuple[_Term, ...]
     denies: bool
     excepts: bool
+    lacks: frozenset[str]
+
+    def denies_unlike(self, other: "_Part", key: str) -> bool:
+        """Return whether it denies anything, or says that something is absent in a word that isn't `key` or theirs."""
+        return self.denies or bool(self.lacks - other.lacks - {key})
 
 
 def find_flips(text: str, sources: Sequence[str]) -> list[str]:
@@ -82,7 +90,10 @@ def _find_denials(clause: _Part, told: Sequence[_Part], said: Set[tuple[str, boo
         like = [sentence for sentence, shared in alike if term.key in shared]
         # Where both deny something they may well say the same: “may not be used” and “prohibits to use”. “It isn't
         # refunded, unless the ship is late” says both.
-        if any(sentence.excepts or (clause.denies and sentence.denies) for sentence in like):
+        if any(
+            sentence.excepts or (clause.denies_unlike(sentence, term.key) and sentence.denies_unlike(clause, term.key))
+            for sentence in like
+        ):
             continue
         if like and not any(
             (each.key, each.denied) == (term.key, term.denied) for sentence in like for each in sentence.terms
@@ -139,7 +150,8 @@ def _read(text: str, marks: str) -> tuple[_Part, ...]:
                 said = {}
         elif not key and (word in marks or ends_sentence(word, before)):
             if terms and not has_question_mark(word):  # a question says nothing
-                parts.append(_Part(tuple(terms), _DENIED in of_part, _EXCEPTS in of_part))
+                lacks = frozenset(term.key for term in terms if term.spelt.casefold() in language.listed("absent"))
+                parts.append(_Part(tuple(terms), _DENIED in of_part, _EXCEPTS in of_part, lacks))
             terms, of_part, said = [], set(), {}
         elif word in ",;":  # “those without, while …”, “can't be made up, but …”
             said.pop(_DENIED, None)

@@ -35,6 +35,7 @@ WordList = Literal[
     "weekday",  # another one makes an answer wrong
     "joining",  # parts what a sentence says of several things
     "sweeping",  # makes of some all, of sometimes always
+    "absent",  # says of something that it isn't there, without a “not”
     "affirms",  # begins an answer that says “yes”
     "denies",  # begins one that says “no”
 ]

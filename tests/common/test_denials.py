@@ -56,6 +56,10 @@ def test_a_not_too_many_or_too_few_is_found(text: str, flips: list[str]) -> None
         ("Old roofs saved less than those without, while old walls saved 7.", "Old walls saved another 7.", []),
         ("Missed evenings can't be made up, but notes are sent.", "They can't, but notes of the evening are sent.", []),
         ("The fee doesn t change on Sundays.", "The fee doesn't change on Sundays.", []),
+        ("Enzyme activities were undetectable in ripe pollen.", "No enzyme activity is left in ripe pollen.", []),
+        ("No enzyme activity is left in ripe pollen.", "In ripe pollen enzyme activity is absent.", []),
+        ("Loads of bacteria rise if the gene is deleted.", "Without the gene, loads of bacteria rise.", []),
+        ("The gene is deleted in these mice.", "The gene isn't deleted in these mice.", ["not deleted"]),
         ("Traders arent buying a stock every day.", "Traders aren't buying a stock every day.", []),
         (
             "The strict rules did not exist, so she judged the forms of the other rules which did.",
