@@ -66,12 +66,14 @@ def test_a_later_question_does_not_start_from_what_a_small_collection_brings_las
 
 def test_a_later_question_does_not_start_from_what_has_hardly_a_word_of_the_last_turn() -> None:
     (turn,) = resting_on("pier")
-    answer = "The council has the old pier painted blue, since its planks, railings and lamps were rusty."
+    answer = "The council has the old wooden pier painted blue by divers, since its planks, railings and lamps rust."
     history = (turn.model_copy(update={"query": "What about the pier's paint?", "answer": answer}),)
-    about = piece("mole", "The mole has the same lamps and railings. It was painted last year.")
+    about = piece("mole", "The mole has the same planks, lamps and railings. It was painted last year.")
+    other = piece("lane", "Lamps of houses are painted blue every year, as are their doors.")
     measured = piece("leave", "Leave takes a week, some hours, or 30 days. It is 5 metres long.")
     assert start(Shelf([]), (A, B, about), history).startswith("Mole: ")
     assert start(Shelf([[A, B]]), (A, B), history) == start(Shelf([[A, C]]), (A, B), history, 2) == ""
+    assert start(Shelf([[A, other]]), (A, B), history) == ""
     weeks = (history[0].model_copy(update={"answer": f"{answer} It took a week of 40 hours, 8 metres in 3 days."}),)
     assert start(Shelf([[A, measured]]), (A, B), weeks) == ""
 
