@@ -59,7 +59,7 @@ class Display:
         self._redraws = self._console.file.isatty() and self._console.is_interactive and not notebook
         self._start = self._last_line = self._last_count = time.monotonic()
         self._pending = self._counted = ""
-        self._dialog, self._first, self._seen, self._logged = "", 0, set[tuple[int, str]](), 0
+        self._dialog, self._first, self._seen, self._logged = "", 0, dict[tuple[int, str], str](), 0
         self._ended = threading.Event()
         self._bar = _Bar(
             SpinnerColumn(),
@@ -126,9 +126,9 @@ class Display:
             self._seen.clear()
         if step.dialog != self._dialog or 0 < step.turn < self._first:  # the end has no turn
             return
-        if (step.turn, step.kind) in self._seen and step.kind in ("question", "answer"):
+        if self._seen.get((step.turn, step.kind)) == step.text and step.kind in ("question", "answer"):
             return
-        self._seen.add((step.turn, step.kind))
+        self._seen[step.turn, step.kind] = step.text
         if step.kind == "end":
             self._dialog = ""
         line = _line(step)

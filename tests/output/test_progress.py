@@ -56,6 +56,15 @@ def test_a_dialog_that_was_joined_in_the_middle_goes_on_from_there(capsys: pytes
     )
 
 
+def test_each_question_of_a_turn_that_begins_once_more_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with Display(0, 0, 2, 0) as display:
+        for question in ("When does it leave?", "Why so late?", "When does it leave?", "When does it leave?"):
+            display.show(step("question", question))
+        display.show(step("answer", "At nine."))
+    shown = capsys.readouterr().err
+    assert [shown.count(question) for question in ("When does it leave?", "Why so late?")] == [2, 1]
+
+
 @pytest.mark.parametrize(
     ("tty", "variables"),
     [
