@@ -1,6 +1,7 @@
 """Find where a text has the opposite of a word of its sources: “the pool is closed in July” for “is open”."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
@@ -34,8 +35,9 @@ def find_opposites(text: str, sources: Sequence[str]) -> list[str]:
     """Return the words of a text in whose place its sources have the opposite (the list `opposites` of the language).
 
     A sentence is compared with those that have half of its other content words, two at least, not only numbers. One of
-    these that has the word, or denies where it doesn't, may say the same; and so may “B is slower than A” of “A is
-    faster than B”. Limits (“at least”) are left to `denials`.
+    these that has the word, or denies where it doesn't, may say the same; so may any that shares three and has the word
+    before the same one (“a different name”), and “B is slower than A” of “A is faster than B”. Limits (“at least”) are
+    left to `denials`.
     """
     opposites = _opposites()
     words = stem_words([word.casefold() for word, *_ in read_tokens(text)[1]])
@@ -52,7 +54,10 @@ def _find(said: _Sentence, told: list[_Sentence], opposites: Mapping[str, frozen
         others = opposites.get(stem, frozenset())
         if not others or not others.isdisjoint(said.stems):
             continue
-        about = said.content - {stem}
+        about, phrase = said.content - {stem}, (stem, *said.stems[place + 1 : place + 2])
+        near = [each for each in told if len(about & each.content) > 2]
+        if not about.isdisjoint(phrase[1:]) and any(phrase in [*pairwise(each.stems)] for each in near):
+            continue
         alike = [each for each in told if _is_alike(about, said.things & each.things, each)]
         same = {stem}.union(*(opposites[other] for other in others)).difference({*said.stems} - {stem})
         if any(not same.isdisjoint(each.stems) or each.denies != said.denies for each in alike):

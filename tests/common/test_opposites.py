@@ -47,6 +47,13 @@ def test_a_sentence_that_has_the_word_suffices() -> None:
     assert not find_opposites("The pool is closed in July.", [TOLD, "The old pool is closed in July."])
 
 
+def test_a_word_and_the_next_may_be_told_of_something_else() -> None:
+    told = ["Pick the log file with the same date as the saved file you opened. Save that file under a different name."]
+    text = "Or open a .gnucash backup file with the date you want and save it under a different name."
+    assert not find_opposites(text, told)
+    assert find_opposites("Pick the log file with a different date.", told) == ["different"]
+
+
 def test_a_word_of_a_name_is_no_opposite() -> None:
     told = ["A law signed in 1997 requires the safety programme for riders in New York."]
     text = "The helmet law is older, while the safety programme for riders was required by a law signed in 1997."
