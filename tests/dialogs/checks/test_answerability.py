@@ -18,6 +18,7 @@ QUERY = "What does a pass cost for students, and can they share it?"
         ("Students pay 12 crowns a month at the counter. I don't have information on sharing it.", "partial"),
         ("I don't have information on students, but adults pay 20 crowns a month and retired people 8.", "partial"),
         ("It costs 12 crowns, but I don't know about sharing.", "partial"),
+        ("Children swim there free of charge, so I don't know whether a pass helps.", "partial"),
         ("I don't know about sharing. You can visit us from 2 pm to 4 pm and pay as a student.", "partial"),
         ("They pay a fee. I don't know whether they can share it.", "partial"),
         ("I don't know whether they can share it. They pay a fee.", "unanswerable"),  # the nearest thing
