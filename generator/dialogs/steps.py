@@ -19,6 +19,7 @@ from generator.dialogs.checks.asks_back import asks_alone
 from generator.dialogs.checks.evidence import find_untold
 from generator.dialogs.checks.questions import find_fault, find_length_fault
 from generator.dialogs.checks.requests import find_withheld
+from generator.dialogs.checks.tasks import UNPLANNED
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
 from generator.dialogs.language_checks import check_language
@@ -35,7 +36,6 @@ from generator.schema import Hit, Judge, Passage, Turn
 from taxonomy import QuestionType
 
 INCONSISTENT = "inconsistent by its own check"
-UNPLANNED = "says that it isn't known, where the plan wants an answer"
 NO_EVIDENCE = "no sentence tells it"
 UNKNOWN = "the facts don't tell it, so say that you don't know"
 # What a reply in plain words doesn't say of itself.

@@ -94,10 +94,8 @@ def _asks_of_told(request: str, passages: Sequence[Passage], checks: Sequence[Qu
     return any(not told.isdisjoint(topic_stems(want.sub(" ", request))) for want in wanted)
 
 
-def find_covering(request: str, passages: Sequence[Passage], least: float = _COVERED) -> str | None:
+def find_covering(request: str, passages: Sequence[Passage]) -> str | None:
     """Return the first sentence with its document's title that tells of all of a request, or None.
-
-    `least` is the share of its stems that the sentence has.
 
     In another language than the documents' a request shares no words with them, and none does. A number or a name of
     its own is what a false premise changes. A sentence that has nothing of it but what its title has doesn't: that
@@ -108,21 +106,21 @@ def find_covering(request: str, passages: Sequence[Passage], least: float = _COV
         titled
         for p in passages
         for text, titled in _titled_sentences([p])
-        if len(stems & topic_stems(titled)) >= least * len(stems)
+        if len(stems & topic_stems(titled)) >= _COVERED * len(stems)
         and telling <= term_keys(titled)
         and (stems - topic_stems(p.title) or stems) & topic_stems(text)
     )
     return next(covering, None) if stems else None
 
 
-def find_withheld(question: str, passages: Sequence[Passage], least: float = _COVERED) -> str | None:
+def find_withheld(question: str, passages: Sequence[Passage]) -> str | None:
     """Return what `find_covering` finds for a question whose answer says that it isn't known; or None.
 
     None for “Why …?” too: what it takes for granted isn't its reason.
     """
     if dialog_language().matches("asks_reason", question) or len(content_of(question)) < 2:
         return None
-    return find_covering(question, passages, least)
+    return find_covering(question, passages)
 
 
 def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:

@@ -65,10 +65,7 @@ _COMMON = frozenset(content_stems("what how which who whom whose why when where 
 # the first: 82 of 83 second questions of TS are below. Of the stems of an answer, those of an earlier one: 99.7% of the
 # later answers of CR and FR are above, and 13% of unrelated ones. Of the words of two questions, those in both.
 _SAME_TOPIC, _REWRITTEN, _ALIKE = 0.2, 0.1, 0.3
-# Of the stems of a question that isn't known, those of a sentence that tells it after all. With less, which is enough
-# where it is answered again, and not where its dialog ends, 2 of mtRAG's 41 and 10 of ClapNQ's 300 would be refused; so
-# are none and 6.
-_TOLD = 1.0
+UNPLANNED = "says that it isn't known, where the plan wants an answer"
 _NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d+/[1-9]\d*|(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)(?!\d)")
 
 
@@ -116,19 +113,21 @@ def find_dialog_fault(written: Written, task: Task, repetition: Repetition, grou
 def find_turn_fault(turns: Sequence[Turn], passages: Sequence[Passage]) -> Fault | None:
     """Return why the question or the answer of the last of `turns` can't be used, as in other dialogs; or None.
 
-    What is planned to be unanswerable has no answer, and what has none is on the topic and not told by a sentence.
+    What is planned to be unanswerable has no answer, and nothing else; it is on the topic, and no sentence tells it.
     """
     *history, turn = turns
     if not history and is_nameless(turn.query):
         return NAMELESS, turn.query
     if copies_documents(turn.query, passages):
         return COPIED, turn.query
-    unknown = turn.answerability == "unanswerable"
-    if not unknown and turn.planned and turn.planned.answerability == "unanswerable":
+    unknown, planned = turn.answerability == "unanswerable", turn.planned and turn.planned.answerability
+    if planned == "unanswerable" and not unknown:
         return "tells something, where the plan wants that it isn't known", turn.answer
+    if planned == "answerable" and unknown:
+        return UNPLANNED, turn.answer
     if unknown and is_off_subject(turn.query, passages, history):
         return OFF_SUBJECT, turn.query
-    if unknown and find_withheld(turn.query, passages, _TOLD):
+    if unknown and find_withheld(turn.query, passages):
         return "says that it isn't known, and a sentence tells of all of it", turn.query
     fault = find_answer_fault(turn.answer, turn.query, history, passages)
     return (fault.partition(": ")[0], turn.answer) if fault else None
