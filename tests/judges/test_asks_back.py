@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.dialogs.checks.asks_back import find_request
+from generator.dialogs.checks.asks_back import asks_alone, find_request
 from generator.schema import Verdict
 from judges.metrics.asks_back import AsksBackJudge
 from tests.support.languages import speaking
@@ -56,10 +56,25 @@ def test_a_request_to_choose_or_to_name_what_is_missing_asks_back(response: str)
         "Please give the clerk your ticket.",
         "Is it open? Only in May or June.",
         "Is there anything else I can help you with?",
+        "In 2004 she sang What Do You Want from Me?",
     ],
 )
 def test_offers_rhetoric_and_missing_information_do_not(response: str) -> None:
     assert judge(response).label == "no"
+
+
+@pytest.mark.parametrize(
+    ("code", "response", "alone"),
+    [
+        ("en", "Is it for May? You mean the WHO?", True),
+        ("en", "He hosted Who Wants to Be a Millionaire?", False),
+        ("en", "Who Are You came first. Which one do you mean?", False),
+        ("fr", "Vous y étiez ?", True),
+    ],
+)
+def test_a_title_that_asks_tells_something(code: str, response: str, alone: bool) -> None:
+    with speaking(code):
+        assert asks_alone(response) is alone
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from generator.common.language_file import PatternName
 from generator.common.numerals import digits_of
 from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals, has_refusal
-from generator.common.scripts import ends_in_question_mark, has_words, words
+from generator.common.scripts import has_words, words
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
-from generator.dialogs.checks.asks_back import drop_requests, find_request
+from generator.dialogs.checks.asks_back import drop_requests, find_request, is_question
 from generator.dialogs.checks.contradictions import find_contradiction
 from generator.dialogs.checks.later_turns import asks, content_of
 from generator.dialogs.checks.questions import (
@@ -171,7 +171,7 @@ def _split(text: str) -> list[tuple[tuple[str, ...], str]]:
 def _echoes(answer: str, question: str) -> bool:
     """Return True if an answer is the question in more words, or without its slips."""
     if content_of(question) and content_of(question) <= content_of(answer):
-        return all(ends_in_question_mark(answer[start:end]) for start, end in sentences(answer))
+        return all(is_question(answer[start:end]) for start, end in sentences(answer))
     said, asked = (" ".join(words(text)) for text in (answer, question))
     return SequenceMatcher(None, said, asked).ratio() >= _ECHOED
 
@@ -232,13 +232,11 @@ def _says_something(answer: str, question: str) -> bool:
         return False
     if not has_words(rest) or words(answer) == words(question) or rest.endswith((":", "：")) or _TITLE.match(answer):
         return False
-    is_question = ends_in_question_mark(answer)
     opener = language.pattern("opener")
     begun = opener.match(answer) if opener else None
     start = begun.end() if begun else 0  # “Yes, what is …?”
     openly = open_question and (open_question.match(answer) or open_question.match(answer, start))
-    asked = is_question and (openly or _echoes(answer, question))
-    if asked and not find_request(answer):
+    if is_question(answer) and (openly or _echoes(answer, question)) and not find_request(answer):
         return False
     told = drop_refusals(answer)
     names = {word.lower() for word in _INSIDE.findall(told) if word[0].isupper()}  # “in May”

@@ -6,6 +6,7 @@ more?") are none. The patterns are those of the dialog's language; `benchmarks/a
 with people's labels.
 """
 
+import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -13,6 +14,8 @@ from generator.common.language import dialog_language
 from generator.common.passages import sentences
 from generator.common.refusals import drop_closings
 from generator.common.scripts import ends_in_question_mark, has_question_mark, has_words
+
+_INSIDE = re.compile(r"(?<=\w )\w+")
 
 
 def find_request(response: str) -> str:
@@ -42,7 +45,22 @@ def asks_alone(response: str) -> bool:
     rest = drop_closings(drop_requests(response))
     told = (rest[start:end] for start, end in sentences(rest, dialog_language().code))
     asks = has_question_mark(response) or find_request(response)
-    return bool(asks) and all(ends_in_question_mark(text) or not has_words(text) for text in told)
+    return bool(asks) and all(is_question(text) or not has_words(text) for text in told)
+
+
+def is_question(sentence: str) -> bool:
+    """Return true if a sentence ends in a question mark that isn't a title's (“His last film was Who Is It?”)."""
+    return ends_in_question_mark(sentence) and not _ends_in_title(sentence)
+
+
+def _ends_in_title(sentence: str) -> bool:
+    """Return true for a statement with a question word in capitals: “The single was Are You Ready?”"""
+    language = dialog_language()
+    asking = language.listed("question") | language.listed("auxiliary")
+    titled = (word for word in _INSIDE.findall(sentence) if word.istitle())  # “WHO” isn't
+    capitals = {*map(str.casefold, titled)} - language.listed("proper")
+    begins = any(language.begins_with(name, sentence) for name in ("question", "auxiliary"))
+    return not begins and not asking.isdisjoint(capitals)
 
 
 def _find_requests(response: str) -> Iterator[tuple[int, int]]:
@@ -56,5 +74,5 @@ def _find_requests(response: str) -> Iterator[tuple[int, int]]:
         return
     for start, end in sentences(response, language.code):
         sentence = " ".join(response[start:end].split())
-        if not language.matches("offers", sentence) and asks(sentence):
+        if not language.matches("offers", sentence) and asks(sentence) and not _ends_in_title(sentence):
             yield start, end

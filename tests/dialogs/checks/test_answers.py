@@ -221,6 +221,7 @@ def test_an_answer_that_answers_nothing_is_refused(answer: str, question: str) -
         ("| Ticket | Price | | --- | --- | | Day | 2 crowns |", WHAT),
         ("Run ls | wc -l", WHAT),
         ("Declare it as int | None.", WHAT),
+        ("The last song was Are You Ready?", "What was the last song?"),
         (
             "The night tram stops at the harbour. In winter the day tram stops at the harbour, too.",
             "Which tram stops at the harbour?",
