@@ -152,7 +152,9 @@ def _read(text: str, marks: str) -> tuple[_Part, ...]:
             if terms and not has_question_mark(word):  # a question says nothing
                 lacks = frozenset(term.key for term in terms if term.spelt.casefold() in language.listed("absent"))
                 parts.append(_Part(tuple(terms), _DENIED in of_part, _EXCEPTS in of_part, lacks))
-            terms, of_part, said = [], set(), {}
+            goes_on = word == ":" and terms and _DENIED in said  # “An appeal is not: …”
+            said = {_DENIED: said[_DENIED]} if goes_on else {}
+            terms, of_part = [], {*said}
         elif word in ",;":  # “those without, while …”, “can't be made up, but …”
             said.pop(_DENIED, None)
         before = word

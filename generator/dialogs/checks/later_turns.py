@@ -6,7 +6,7 @@ patterns of the dialog's language; without such lists nothing is checked.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.language_file import Language, WordList
@@ -169,11 +169,17 @@ def _find_old_matter(question: str, content: frozenset[str], last: Turn) -> str 
 
 
 def _counts_again(question: str, content: frozenset[str], answer: str) -> bool:
-    """Return true if a question asks for a number that a sentence of the last answer gives of all that it names."""
-    if len(content) < 2 or not dialog_language().matches("asks_number", question):
+    """Return true if a question asks for a number that a sentence of the last answer gives of all that it names.
+
+    “36 months” is none unless it asks for months.
+    """
+    language = dialog_language()
+    if len(content) < 2 or not language.matches("asks_number", question):
         return False
     said = (answer[start:end] for start, end in sentences(answer))
-    return any(content <= content_of(text) and any(t.kind == "number" for t in read_terms(text)) for text in said)
+    told = [read_terms(text) for text in said if content <= content_of(text)]
+    units = [unit for terms in told for term, unit in zip_longest(terms, terms[1:]) if term.kind == "number"]
+    return any(not unit or unit.key in content or not language.matches("duration", unit.text) for unit in units)
 
 
 def _is_cut_short(question: str) -> bool:

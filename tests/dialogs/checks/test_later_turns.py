@@ -140,6 +140,9 @@ def test_a_follow_up_does_not_ask_for_the_number_that_was_just_told() -> None:
     assert fault("For how many months is the pension paid?", "follow-up", history) == ASKS_TOLD
     assert fault("How much is the pension paid in a month?", "follow-up", said(("Is it paid?", "Yes."))) is None
     assert fault("How much is the deduction of the pension?", "follow-up", history) is None
+    assert fault("How much is the pension paid?", "follow-up", history) is None
+    told = said(("Is it paid?", "A pension of 900 crowns is paid."))
+    assert fault("How much is the pension paid?", "follow-up", told) == ASKS_TOLD
 
 
 def test_a_remark_in_between_is_no_last_turn() -> None:
