@@ -45,7 +45,7 @@ _MAYBE_SCALE = re.compile(r"(?<=\d)( [(\[](?:[^()\[\]]|\([^()]{0,40}\)){1,80}[)\
 # One number, and no date or list.
 WITH_POINT = re.compile(r"\d+[.:]\d+|\d+,\d{1,3}|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
-SPACED = re.compile(r"(?<![\d.,:])(?<!\d )\d{1,3}(?: \d{3})+(?![\d.,]?\d)")  # “14 786”, which could be two in English
+SPACED = re.compile(r"(?<![\d.,:])(?<!\d )\d{1,3}(?: \d{3})+(?:\.\d+)?(?![\d.,]?\d)")  # “14 786”, which could be two in English
 SCALE = re.compile("10{2,}")
 # The digits of numbers that may be said in round figures: years and prices have fewer, and what has more is no number.
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
@@ -84,7 +84,7 @@ def write_plainly(text: str) -> str:
     code = dialog_language().code
     full_hour = _FULL_HOUR_DE if code == "de" else _FULL_HOUR
     text = full_hour.sub(r"\1:00", _TIME.sub(r"\1:\2\3", _DOTTED.sub(r"\1", text)))
-    # English parts no thousands by spaces, and has numbers beside each other (“in 2020 500 people”).
+    # English seldom parts thousands by spaces, and has numbers beside each other (“in 2020 500 people”).
     return text if code == "en" else _SPACED_THOUSANDS.sub("", text)
 
 

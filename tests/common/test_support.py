@@ -135,6 +135,7 @@ def test_a_year_before_a_pronoun_is_no_decade() -> None:
         ("es", "el 14/07/2024, 2 horas y media", "el 14 de julio de 2024, 2,5 horas"),
         ("es", "21 días", "veintiún días"),
         ("de", "1’250 Franken, 1'250'000.50", "1250 Franken, 1 250 000,5"),
+        ("en", "384,407.6 km", "384 407.6 km"),
     ],
 )
 def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) -> None:
@@ -153,6 +154,7 @@ def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) 
         ("de", "1,2 Mrd. Euro", "1,2 Mio. Euro", ("1200000000",)),
         ("es", "a las siete y media, a las 8 y media", "a las 19:30, a las 8:30", ()),
         ("es", "a las siete y media", "a las 18:30", ("7:30",)),
+        ("en", "384 km, 407.6 km, 512 km", "384 407.6 512", ()),
         ("es", "2,5 horas", "2 horas y media, las tapas y media docena", ()),
         ("fr", "à dix-huit heures et demie, à 9 heures et demie", "à 18h30, à 9 h 30", ()),
         ("fr", "à dix-neuf heures et demie", "à 18h30", ("19:30",)),

@@ -90,6 +90,11 @@ def test_sentences_cited_stay_where_no_choice_is_better() -> None:
             ["The kiosk includes a shop.", "Dogs pay half."],
         ),
         (
+            "The kiosk is open daily, including Sunday. Dogs pay half. Mice walk.",
+            "Everyone pays, including dogs, who pay half.",
+            ["Dogs pay half."],
+        ),
+        (
             "The kiosk of Orrin sells sweet ice. Dogs pay half. Mice walk.",
             "In Orrin dogs pay half.",
             ["The kiosk of Orrin sells sweet ice.", "Dogs pay half."],

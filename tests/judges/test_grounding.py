@@ -382,10 +382,19 @@ def test_the_passage_s_words_put_together_wrongly_are_not_correct(answer: str, l
         ("There are 4 ways to pay: bank transfer, the yearly pass, crowns, or days.", "correct"),
         ("There are 7 ways to pay: bank transfer, the yearly pass, crowns, or days.", "incorrect"),
         ("You pay within four days: bank transfer, the yearly pass, crowns, or days.", "incorrect"),
+        ("Yes, four. They are bank transfer, the yearly pass, crowns and days.", "correct"),
+        ("Yes, nine. They are bank transfer, the yearly pass, crowns and days.", "incorrect"),
     ],
 )
 def test_the_number_of_things_that_an_answer_lists_needs_no_passage(answer: str, label: str) -> None:
     assert verdict(answer, "How can I pay?").label == label
+
+
+def test_names_that_an_answer_lists_are_counted() -> None:
+    parents = make_passage("parents", "Their children are a son, Max, and three daughters, Ann, Eve and Joy Lee.")
+    for count, label in (("four", "correct"), ("seven", "incorrect")):
+        answer = f"Yes, {count}. They have a son, Max, and three daughters, Ann, Eve and Joy Lee."
+        assert verdict(answer, "Do they have children?", parents).label == label
 
 
 def test_how_an_answer_speaks_to_the_user_is_no_claim() -> None:

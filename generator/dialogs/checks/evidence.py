@@ -35,8 +35,10 @@ _CLAIM, _LEAST_CLAIMED = 3, 1 / 3
 SHOWN = 8
 
 _DIGIT = re.compile(r"\d")
-# What leads to a list, and an item of one on a line of its own.
-_LEAD, _ITEM = re.compile(r"(?<![^.!?;:\n])[^.!?;:\n]*:(?=[\s*_])"), re.compile(r"(?:[-*•–+]|\d{1,2}[.)])\s")
+# What leads to a list (“four papers:”, “Yes, four.”), an item of one on a line of its own, and names that are listed.
+_LEAD = re.compile(r"(?<![^.!?;:\n])(?:[^.!?;:\n]*:(?=[\s*_])|(?:\w+, )?\w+\. )")
+_ITEM = re.compile(r"(?:[-*•–+]|\d{1,2}[.)])\s")
+_NAMES = re.compile(r"(?<=[\w,] )[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*")
 _COMMA, _SENTENCE_END = re.compile("[,;،、，]"), re.compile(r"[.!?。！？।](?:\s|$)")
 _QUESTION = re.compile(rf"[^.!?。！？؟।\n]+{QUESTION_MARK}")
 
@@ -100,8 +102,6 @@ def is_telling(term: Term) -> bool:
 
 def drop_counts(answer: str) -> str:
     """Return an answer without the numbers that say how many things it lists: “four papers: …”, and then four."""
-    if ":" not in answer:  # most have none
-        return answer
     units = dialog_language().units  # “four years: …” isn't one
     for lead in reversed([*_LEAD.finditer(answer)]):
         sizes = _count_items(answer[lead.end() :])
@@ -117,8 +117,9 @@ def _count_items(text: str) -> set[str]:
     """Return how many items a list has that a text begins with: of lines, or parted by commas."""
     line, *more = text.lstrip("*_ ").split("\n")
     if has_words(line):
-        commas = _COMMA.findall(_SENTENCE_END.split(line)[0])
-        return {str(len(commas) + last) for last in (1, 2)} - {"1", "2"}  # two are parted by “and”
+        listed = _SENTENCE_END.split(line)[0]
+        commas, names = len(_COMMA.findall(listed)), _NAMES.findall(listed) if dialog_language().capitals else ()
+        return {*map(str, (commas + 1, commas + 2, len(names)))} - {"0", "1", "2"}
     listed = takewhile(lambda line: not line.strip() or line[0].isspace() or _ITEM.match(line), more)
     return {str(sum(bool(_ITEM.match(line)) for line in listed))}
 
@@ -270,6 +271,7 @@ def drop_needless(
         {term.key for term in [*terms, *read_terms(question)]},
         [{term.key for term in read_terms(fact)} for fact in facts],
     )
+    prepositions = dialog_language().listed("preposition")  # “including” needs no sentence
     ranked = rank_sentences(texts, answer, question)
     for place in [*(set(range(len(texts))) - {*ranked}), *reversed(ranked)]:
         rest = [each for each in kept if each != evidence[place]]
@@ -279,6 +281,7 @@ def drop_needless(
             fact and len(keys & fact) >= _COPIED * min(len(keys), len(fact)) for fact in copied
         )
         again = any(words(each.text) == words(texts[place]) for each in rest)
-        if found.covered and (again or not used) and {*found.missing} <= {*measure(kept).missing}:
+        lost = {*found.missing} - {*measure(kept).missing}
+        if found.covered and (again or not used) and {*map(str.casefold, lost)} <= prepositions:
             kept = rest
     return tuple(kept)
