@@ -42,6 +42,7 @@ def turn_types(taxonomy: Taxonomy, seed: int, index: int, first: QuestionType, n
     unclear = {place for place, aim in enumerate(aims) if _is_open(aim)}
     resolving = _resolve(links, aims, unclear, index)
     _match_clarifications(links, types, aims, unclear | resolving, index)
+    _match_aims(aims, links, types, unclear | resolving, index)
     standalone = _standalone(taxonomy, seed, index, links, unclear)
     forms = _draw_forms(aims, unclear, index, f"{seed}/form")
     non_question = next((share.type for share in taxonomy.later if share.type.name == NON_QUESTION), None)
@@ -183,6 +184,35 @@ def _match_clarifications(
             if fit := [i for i in follows if fits(link, i)]:
                 other = fit[(number + place) % len(fit)]
                 links[place], links[other] = links[other], link
+
+
+def _match_aims(
+    aims: list[Facet | None],
+    links: Sequence[Facet | None],
+    types: Sequence[QuestionType],
+    kept: Collection[int],
+    number: int,
+) -> None:
+    """Let what the documents don't hold be asked for where a prompt can, by changing places with what they do.
+
+    A statement asks for nothing, a clarification for what the answer means, a type that may decline for what they hold,
+    and of two things they hold one. A refusal isn't clarified.
+    """
+    clarifies = [link is not None and link.takes_up == "answer" for link in (*links, None)]
+
+    def fits(aim: Facet, place: int) -> bool:
+        type_ = types[place]
+        if clarifies[place] or type_.reply or type_.may_decline or "asks-nothing" in type_.checks:
+            return False
+        return aim.name == _PARTIAL or not ("asks-twice" in type_.checks or clarifies[place + 1])
+
+    for place, aim in enumerate(aims):
+        if aim and aim.steps and place not in kept and not fits(aim, place):
+            others = (i for i, other in enumerate(aims) if i not in kept and other and other.name == "answerable")
+            fit = [i for i in others if fits(aim, i)]
+            if fit := fit[len(fit) > 1 and not fit[0] :]:  # most could be asked first
+                other = fit[(number + place) % len(fit)]
+                aims[place], aims[other] = aims[other], aim
 
 
 def _draw_forms(aims: Sequence[Facet | None], unclear: Collection[int], number: int, key: str) -> dict[int, Form]:

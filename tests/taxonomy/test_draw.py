@@ -96,9 +96,16 @@ def test_what_an_answer_means_is_asked_by_questions_that_ask_for_nothing_else_an
     assert len(at) == 7 and min(at.values()) > 0.5 * max(at.values()), "no place in a dialog tells what is asked there"
 
 
+def test_what_is_planned_not_to_be_in_the_documents_is_what_the_prompt_asks_for() -> None:
+    untold = [t for dialog in plans(mtrag(), 300) for t in dialog if t.aim and t.aim.steps]
+    assert untold and all(t.aim and t.aim.definition in t.prompt() for t in untold)
+    assert not any(t.may_decline for t in untold), "such as a comparison, for which they must hold both"
+    assert not any(t.name == "composite" for t in untold if t.expected == "unanswerable"), "they must hold one"
+
+
 def test_the_plan_has_the_shares_of_the_paper() -> None:
     aim = read_facets("answerability")["underspecified"]
-    made = plans(load(build_choice("taxonomy", "mtrag_un")), 400)
+    made = plans(load(build_choice("taxonomy", "mtrag_un")), 1000)
     turns, later = [t for dialog in made for t in dialog], [t for dialog in made for t in dialog[1:]]
     aims = Counter(target.aim.name for target in turns if target.aim)
     assert (aims["partial"] + aims["unanswerable"]) / len(turns) == pytest.approx(0.28, abs=0.01)
