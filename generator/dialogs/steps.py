@@ -37,7 +37,7 @@ from taxonomy import QuestionType
 
 INCONSISTENT = "inconsistent by its own check"
 NO_EVIDENCE = "no sentence tells it"
-UNKNOWN = "the facts don't tell it, so say that you don't know"
+UNKNOWN = "the facts don't tell it, or only a part, so say what you don't know"
 # What a reply in plain words doesn't say of itself.
 _UNSAID = {"facts": (), "known": True, "consistent": True, "answerability": "answerable", "evidence": ()}
 _HAS_ANSWER = ("answerable", "partial")
