@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +49,19 @@ started = ray.init(address="local", num_cpus=8, include_dashboard=False, object_
 print(started.address_info["gcs_address"], flush=True)
 sys.stdin.read()
 """
+# Two nodes with a processor each, of which the second dies at the end of a line.
+NODES = """
+import sys
+from ray.cluster_utils import Cluster
+node = {"num_cpus": 1, "object_store_memory": 100 << 20, "node_ip_address": "127.0.0.1"}
+cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+second = cluster.add_node(**node)
+print(cluster.address, flush=True)
+sys.stdin.readline()
+cluster.remove_node(second, allow_graceful=False)
+print("dead", flush=True)
+sys.stdin.read()
+"""
 # What workers find in place of sentence-transformers: they are processes of their own, which no fixture reaches.
 STAND_IN = """
 from tests.support.encoders import WordModel
@@ -61,9 +74,16 @@ class SentenceTransformer(WordModel):
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the address of a cluster."""
+    with nodes(HEAD, tmp_path_factory.mktemp("packages")) as head:
+        assert head.stdout is not None
+        yield head.stdout.readline().strip()
+
+
+@contextmanager
+def nodes(program: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start the nodes of a cluster, which find stand-ins for packages in the folder."""
     if find_spec("ray") is None:
         pytest.skip("ray isn't installed (extra ray)")
-    folder = tmp_path_factory.mktemp("packages")
     for name, text in {
         "sentence_transformers": STAND_IN,
         "huggingface_hub": "class HfApi: pass",
@@ -84,7 +104,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "OMP_NUM_THREADS": "1",
     }
     head = subprocess.Popen(
-        [sys.executable, "-c", HEAD],
+        [sys.executable, "-c", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -92,8 +112,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         env=os.environ | changes,
     )
     try:
-        assert head.stdout is not None
-        yield head.stdout.readline().strip()
+        yield head
     finally:
         head.terminate()
         head.wait()
@@ -153,6 +172,24 @@ def test_a_worker_is_killed_and_the_data_is_that_of_a_local_run(cluster: str, al
     assert repeated < 30, "what was finished before the kill is read back, however slow the machine is"
     assert ended.err.count("a worker has died") == 1
     assert "ray" not in ended.err.lower(), "nothing of its own on the terminal"
+
+
+@pytest.mark.engines
+def test_a_node_dies_and_the_others_finish_the_run(tmp_path: Path) -> None:
+    local, mauled = undisturbed(tmp_path / "undisturbed", "multi"), Site(tmp_path / "mauled")
+    died = threading.Event()
+    with nodes(NODES, tmp_path / "packages") as cluster, OpenAIServer(REPLIES) as server:
+        server.hold = lambda _: len(server.bodies) > 20 and not died.is_set()
+        assert cluster.stdin is not None and cluster.stdout is not None
+        process = mauled.start(server, *settings("multi"), *on_ray(cluster.stdout.readline().strip()))
+        until(lambda: server.in_flight == IN_FLIGHT, process)  # of both workers
+        print(file=cluster.stdin, flush=True)
+        assert cluster.stdout.readline() == "dead\n"
+        died.set()
+        ended = mauled.ended(process)
+    assert ended.code == 0, ended.err
+    assert mauled.made() == local.made()
+    assert ended.err.count("a worker has died") == 1
 
 
 @pytest.mark.engines

@@ -22,6 +22,10 @@ _LOOPBACK = "127.0.0.1"
 _CONNECT_S, _ANSWER_S = 5.0, 60.0
 
 
+class WorkerLost(RunError):
+    """A worker has died; Ray starts it again once the cluster has room for it."""
+
+
 class Cluster:
     """A connection to a cluster, which is started first if there is no address.
 
@@ -143,13 +147,16 @@ def _silence_stderr() -> Iterator[None]:
 def as_run_error() -> Iterator[None]:
     """Raise Ray's errors about its cluster, and modules that a node lacks, as a RunError.
 
-    An exception in a worker is raised as it was there: one that isn't ours is a bug.
+    An exception in a worker is raised as it was there: one that isn't ours is a bug. `WorkerLost` is raised for work
+    that Ray doesn't repeat.
     """
-    from ray.exceptions import RayError, RayTaskError
+    from ray.exceptions import ActorUnavailableError, RayError, RayTaskError
 
     try:
         yield
     except RayError as error:
+        if isinstance(error, ActorUnavailableError):
+            raise WorkerLost("a worker has died; others make its dialogs, from its finished calls") from error
         if isinstance(error, RayTaskError) and isinstance(error.cause, GroundedDialogsError):
             raise error.cause from None
         if missing := re.search(r"(?:ModuleNotFound|Import)Error: (.+)", str(error)):

@@ -1,7 +1,7 @@
 """The executor on a Ray cluster: worker processes, actors of Ray, generate the dialogs.
 
 The driver, this process, gives each plan to the worker that has fewest dialogs, receives the dialogs in any order, and
-treats them as in a local run. Ray restarts workers that die, and repeats their work. See `docs/scaling.md`.
+treats them as in a local run. When a worker dies, others make its dialogs, and Ray restarts it. See `docs/scaling.md`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from generator.common.console import note
 from generator.dialogs.generate import GeneratedDialog
 from generator.errors import RunError, describe
 from generator.execution.base import Executor, ExecutorSettings, Plans
-from generator.execution.ray.cluster import Cluster, as_run_error, take_sigterm_back
+from generator.execution.ray.cluster import Cluster, WorkerLost, as_run_error, take_sigterm_back
 from generator.execution.ray.exchange import Call, Exchange
 from generator.execution.store import Store
 from generator.models.lm import ChatReply
@@ -93,20 +93,30 @@ class RayExecutor(Executor):
         fetching = asyncio.create_task(session.fetch_calls())
         # The dialogs that each worker can take, those first of which the worker has fewest.
         free: asyncio.PriorityQueue[tuple[int, int]] = asyncio.PriorityQueue()
-        joining = [asyncio.create_task(_join(worker, place, share, free)) for place, worker in enumerate(workers)]
+        slots = range(share)
+        joining = [asyncio.create_task(_join(worker, place, slots, free)) for place, worker in enumerate(workers)]
         working: set[Any] = set()
+        lost: set[int] = set()
 
         async def generate(number: int) -> GeneratedDialog:
-            slot, place = await free.get()
-            dialog = workers[place].generate.remote(number)
-            working.add(dialog)
-            try:
-                with as_run_error():
-                    made = GeneratedDialog.model_validate_json(await dialog)
+            while True:
+                slot, place = await free.get()
+                # Ray itself would repeat it there, and wait without end for room on a cluster that has lost a node.
+                dialog = workers[place].generate.options(max_task_retries=0).remote(number)
+                working.add(dialog)
+                try:
+                    with as_run_error():
+                        made = GeneratedDialog.model_validate_json(await dialog)
+                except WorkerLost as error:
+                    if place not in lost:
+                        note(str(error))
+                    lost.add(place)
+                    joining.append(asyncio.create_task(_join(workers[place], place, [slot], free)))
+                    continue
                 working.remove(dialog)
-                return made
-            finally:
+                lost.discard(place)
                 free.put_nowait((slot, place))
+                return made
 
         async def unless_failing(number: int) -> GeneratedDialog:
             made = asyncio.create_task(generate(number))
@@ -178,7 +188,7 @@ class RayExecutor(Executor):
         return exchange
 
     def _actors(self, name: str, count: int, *arguments: object, **options: int) -> list[Any]:
-        """Return actors of a class of `worker`; one that dies is started again, and so is its work."""
+        """Return actors of a class of `worker`; one that dies is started again, and so is its work by default."""
         from generator.execution.ray import worker
 
         usual = {"num_cpus": 1, "num_gpus": self._settings.gpus, "max_restarts": _RESTARTS, "max_task_retries": -1}
@@ -222,11 +232,11 @@ class _Session:
                 self._store.add_call(dialog_id, key, stage, turn, ChatReply.model_validate_json(reply))
 
 
-async def _join(worker: Any, place: int, share: int, free: asyncio.PriorityQueue[tuple[int, int]]) -> None:
-    """Let a worker take its share of the dialogs once it has started."""
+async def _join(worker: Any, place: int, slots: Iterable[int], free: asyncio.PriorityQueue[tuple[int, int]]) -> None:
+    """Let a worker take dialogs into these slots, once it has started."""
     with suppress(Exception):  # which its first dialog raises again
         await worker.__ray_ready__.remote()
-    for slot in range(share):
+    for slot in slots:
         free.put_nowait((slot, place))
 
 

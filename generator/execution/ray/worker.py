@@ -50,8 +50,6 @@ class Worker:
     async def _open(self) -> "DialogGenerator":
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # as the command line does
         number = await self._exchange.begun.remote()
-        if number > self._workers:
-            self._exchange.tell.remote("a worker has died and was replaced; its finished calls are not repeated")
         # One worker speaks for all, which would say the same.
         send_notes(self._exchange.tell.remote if number == 1 else lambda text: None)
         return await self._stack.enter_async_context(pickle.loads(self._opener)(self._workers))
