@@ -75,6 +75,8 @@ class HuggingFaceCorpus(FieldCorpus):
             with without_linked_folders(self.path, files) as path, warnings.catch_warnings():
                 warnings.filterwarnings("error", CELLS_LOST)
                 for number, row in enumerate(self._rows(path)):
+                    if self.id_field and all(value == "" for value in row.values()):
+                        continue  # a spreadsheet writes empty rows, too
                     yield self.document(f"{self.path}: {self.split}[{number}]", row, str(number))
         except CorpusError:
             raise

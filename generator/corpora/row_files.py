@@ -27,6 +27,7 @@ READERS = {
 }
 ROW_FILES = READERS.keys() - {".txt"}
 CELLS_LOST = "Length of header"  # begins a warning of pandas
+_MORE_CELLS = re.compile(rf"{CELLS_LOST}|.*Expected \d+ fields in line \d+")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
@@ -146,7 +147,7 @@ def explain_failure(error: Exception) -> str:
     from datasets.table import CastError
 
     why = describe(error)
-    if why.startswith(CELLS_LOST):
+    if _MORE_CELLS.match(why):
         return "a row has more cells than the first line; put cells with the separating mark in quotes"
     if isinstance(error, UnicodeDecodeError):
         return f"{why}; save it as UTF-8"

@@ -302,6 +302,8 @@ class HttpClient:
         setting = self.server.setting
         if isinstance(error, lm15.InvalidRequestError):
             remedy = f"{setting}.fields renames or leaves out what it doesn't take (docs/serving.md)"
+            if error.status == 413:  # of a proxy before it
+                remedy = "raise its limit on the size of requests (nginx: client_max_body_size)"
             return f"the model server refuses every call: {_why(error)}; {remedy}"
         which = "it" if setting == "lm" else f"the server of {setting}"  # several may have one address
         return f"the model server {how}: {_why(error)}; when {which} is back, the same command continues"

@@ -155,9 +155,10 @@ def read_annotations(
     """
     items, asked = Items(key), _name_criteria(key)
     found: list[Annotation] = []
-    said: list[str] = []
+    said, called = list[str](), dict[str, None]()
     for path in paths:
         for each in _read(path, items, said):
+            called[each.annotator] = None
             name = re.sub(r"[^\w.@+-]+", "_", names.get(each.annotator, each.annotator))
             if name in ("", "_", ALL, "None"):
                 wrong = "has no annotator" if name != ALL else f"the annotator {ALL!r} stands for all of them"
@@ -172,6 +173,8 @@ def read_annotations(
                 what = "a whole dialog" if each.item.turn is None else "a turn"
                 raise CorpusError(f"{each.where}: {', '.join(sorted(other))}: not asked of {what}; leave it empty")
             found.append(each._replace(annotator=name))
+    if unused := names.keys() - called.keys():
+        said.append(f"names: nobody is called {', '.join(sorted(unused))}; the files have {', '.join(called)}")
     if not found:
         raise CorpusError(f"{', '.join(map(str, paths))}: nothing is filled in yet")
     first: dict[tuple[str, str], Annotation] = {}

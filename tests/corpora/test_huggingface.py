@@ -270,7 +270,13 @@ def test_a_row_of_csv_with_more_cells_than_columns_ends_the_run(tmp_path: Path) 
     rows = ["1,Dogs, cats travel free.,Fares", "2,Cats pay.,Fares"]
     for order in (rows, rows[::-1]):
         path.write_text("\n".join(["id,text,title", *order, ""]))
-        assert "rows.csv: can't be read" in message(lambda: read("huggingface", path=str(path)))
+        assert "put cells with the separating mark in quotes" in message(lambda: read("huggingface", path=str(path)))
+
+
+def test_empty_rows_of_a_spreadsheet_are_no_records(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,text,title\r\n1,Kettle,\r\n"","",\r\n,,\r\n2,,Lid\r\n,,\r\n')
+    found = read("huggingface", path=str(tmp_path / "a.csv"), id_field="id", title_field="title")
+    assert [where.rpartition(":")[2] for where, _ in broken(found)] == [" train[3]"] and len(found) == 2
 
 
 def test_a_field_of_an_object_in_a_row_is_named_with_a_dot(tmp_path: Path) -> None:

@@ -373,8 +373,11 @@ def test_label_studios_export_and_the_reports_marks_are_read(run: Path, tmp_path
     (tmp_path / "export.json").write_text(json.dumps(export), encoding="utf-8")
     mark(sample / "marks.json", tmp_path / "marks.json", keep=False, criteria={"correctness": "no"})
     files = [tmp_path / "export.json", tmp_path / "marks.json"]
-    done = command("read", *files, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}", "names=1:ann")
+    done = command(
+        "read", *files, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}", "names=[1:ann,3:dora]"
+    )
     assert done.code == 0 and "5 annotations are skipped or empty" in done.err
+    assert "names: nobody is called 3; the files have 1, cem" in done.err
     item = next(iter(key_of(tmp_path).values()))
     found = verdicts_of(tmp_path / "p")[item["dialog"], item["turn"]]
     assert (found["human:ann:correctness"].label, found["human:ann:correctness"].explanation) == ("yes", "why")

@@ -272,6 +272,11 @@ def test_a_refused_request_is_made_twice(code: int) -> None:
         ]
 
 
+def test_a_limit_on_the_size_of_requests_is_named() -> None:
+    with OpenAIServer(faults=[fake.status(413)] * 2) as server, pytest.raises(ServerGone, match="client_max_body_size"):
+        chat(server.endpoint(retries=0))
+
+
 def test_a_refused_request_needs_no_trial_while_others_are_answered() -> None:
     answered = threading.Event()
 
