@@ -22,7 +22,7 @@ import aiohttp
 
 from benchmarks.smollm2 import serve
 from generator.common.concurrency import in_order
-from generator.common.passages import sentences
+from generator.common.sentences import sentences
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.models.client import HttpClient
 from generator.models.endpoints import OpenAIEndpoint

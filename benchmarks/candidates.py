@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from benchmarks.command_line import errors_on_one_line
-from generator.common.passages import sentences
+from generator.common.sentences import sentences
 from generator.dialogs.candidates import rate_answer
 from generator.dialogs.checks.evidence import rank_sentences
 from generator.output.markdown import table

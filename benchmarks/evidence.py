@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
+from generator.common.sentences import sentences
 from generator.dialogs.checks.answers import find_answer_fault
 from generator.dialogs.checks.evidence import (
     SHOWN,

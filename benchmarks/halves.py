@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.common.linking import link
-from generator.common.passages import sentences
+from generator.common.sentences import sentences
 from generator.corpora.mtrag.names import domain_of
 from generator.dialogs.checks.evidence import rank_sentences
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections, read_documents

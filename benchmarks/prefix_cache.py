@@ -19,7 +19,8 @@ from typing import Any
 import dspy
 import numpy as np
 
-from generator.common.passages import sentences, windows
+from generator.common.passages import windows
+from generator.common.sentences import sentences
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.library import Library
 from generator.dialogs.checks.answers import find_answer_fault

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.numbers import drop_item_numbers
-from generator.common.passages import sentences
+from generator.common.sentences import sentences
 from generator.common.support import ends_sentence, parse_text, read_terms, read_tokens, term_keys
 from generator.common.units import kind_of_unit
 

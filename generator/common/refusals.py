@@ -4,8 +4,8 @@ In mtRAG's human conversations all but a few unanswerable turns consist of such 
 """
 
 from generator.common.language import cached_by_language, dialog_language
-from generator.common.passages import sentences
 from generator.common.scripts import has_words
+from generator.common.sentences import sentences
 
 
 def drop_refusals(answer: str) -> str:

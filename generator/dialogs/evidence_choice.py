@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import dspy
 
 from generator.common.language import languages
-from generator.common.passages import sentences, told_in
+from generator.common.prose import told_in
+from generator.common.sentences import sentences
 from generator.dialogs.checks.evidence import (
     SHOWN,
     Support,

@@ -7,7 +7,8 @@ unique ones, people's 16.9. Of people's later turns, 6% rest on the text of earl
 from collections.abc import Iterable, Sequence
 
 from generator.common.language import languages
-from generator.common.passages import is_heading, is_menu, prose, sentences, told_in
+from generator.common.prose import is_menu, prose, told_in
+from generator.common.sentences import is_heading, sentences
 from generator.common.support import read_terms
 from generator.common.units import kind_of_unit
 from generator.dialogs.evidence_choice import list_whole

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generator.common.passages import count_tokens, has_more_tokens, is_heading, passage, prose, sentences
+from generator.common.passages import count_tokens, has_more_tokens, passage
+from generator.common.prose import prose
 from generator.common.scripts import words
+from generator.common.sentences import is_heading, sentences
 from generator.corpora.library import Library
 from generator.dialogs.first_questions import StoredQuestion
 from generator.dialogs.focus import FOCUS_CHARS

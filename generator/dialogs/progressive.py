@@ -13,7 +13,7 @@ from typing import Annotated
 import dspy
 from pydantic import Field
 
-from generator.common.passages import told_in
+from generator.common.prose import told_in
 from generator.common.scripts import words
 from generator.dialogs.candidates import ATTEMPTS, Unused
 from generator.dialogs.checks.scenarios import Asked, find_set_fault

@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 import dspy
 
 from generator.common.language import dialog_language, languages
-from generator.common.passages import sentences
 from generator.common.scripts import words
+from generator.common.sentences import sentences
 from generator.common.support import read_terms, term_keys
 from generator.errors import RetrieverError
 from generator.prompts.calls import call

@@ -10,8 +10,8 @@ from itertools import combinations, islice
 from math import fsum, log, sqrt
 
 from generator.common.language import dialog_language
-from generator.common.passages import sentences
 from generator.common.scripts import words
+from generator.common.sentences import sentences
 from generator.common.support import read_terms
 from generator.dialogs.checks.requests import topic_stems
 from generator.prompts.message_text import on_one_line

@@ -6,8 +6,8 @@ from typing import Literal
 
 import dspy
 
-from generator.common.passages import sentences
 from generator.common.scripts import has_words
+from generator.common.sentences import sentences
 from generator.common.shingles import content_stems
 from generator.dialogs.evidence_choice import list_whole
 from generator.errors import Rejected

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from generator.common.language import cached_by_language
-from generator.common.passages import sentences
+from generator.common.sentences import sentences
 from generator.schema import Evidence, Passage, Record, Turn
 
 # With anything between bracket and word, invisible characters too; one character class, so matching takes linear time.

@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from generator.common.language import dialog_language
-from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals
+from generator.common.sentences import sentences
 from generator.config.choices import compose_choice
 from generator.config.conf_files import choices
 from generator.dialogs.judging import JudgeSettings

@@ -19,9 +19,9 @@ from generator.common.misattribution import find_misattributed
 from generator.common.numbers import THOUSANDS, drop_item_numbers, has_digits, write_plainly
 from generator.common.numerals import digits_of, may_be_spelt_out
 from generator.common.opposites import find_opposites
-from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_referrals, drop_refusals
 from generator.common.scripts import has_question_mark, has_words, is_unspaced, words
+from generator.common.sentences import sentences
 from generator.common.support import (
     Unsupported,
     find_unsupported,

@@ -8,9 +8,10 @@ import pytest
 from generator.common.detection import detect_language, find_other_language
 from generator.common.language import Languages, known_codes, load_language, use_languages
 from generator.common.language_file import Language
-from generator.common.passages import find_tokens, sentences, windows
+from generator.common.passages import find_tokens, windows
 from generator.common.refusals import has_refusal
 from generator.common.scripts import count_words, find_runs, words
+from generator.common.sentences import sentences
 from generator.common.support import find_unsupported, read_terms
 from generator.errors import ConfigError
 from tests.support.languages import speaking

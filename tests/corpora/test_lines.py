@@ -3,7 +3,7 @@
 import textwrap
 import time
 
-from generator.common.passages import sentences
+from generator.common.sentences import sentences
 from generator.corpora.folder import SAMPLE_DOCUMENTS
 from generator.corpora.lines import drop_contents, drop_running_heads, join_lines, mark_headings
 

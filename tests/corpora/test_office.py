@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from generator.common.passages import sentences
+from generator.common.sentences import sentences
 from generator.corpora.library import Library
 from generator.schema import Document
 from tests.support.corpora import SPANS, SPREAD, broken, good, message, read, write_epub

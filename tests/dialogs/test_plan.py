@@ -11,7 +11,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from generator.common.passages import count_tokens, sentences
+from generator.common.passages import count_tokens
+from generator.common.sentences import sentences
 from generator.config.parts import build_choice
 from generator.corpora.library import Library
 from generator.dialogs.focus import FOCUS_CHARS

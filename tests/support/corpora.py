@@ -1,5 +1,6 @@
 """Corpora for the tests: built as `conf/corpus/` has them, and what is looked at in what they give."""
 
+import random
 import threading
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from generator.common.passages import passage, windows
+from generator.common.sentences import sentences
 from generator.config.choices import compose_choice
 from generator.corpora.base import CorpusSettings
 from generator.corpora.human import DialogCorpus
@@ -20,6 +22,7 @@ from generator.errors import CorpusError
 from generator.schema import Dialog, Document, Passage, SkippedRecord
 from tests.support.records import write_json_lines
 
+ALPHABET = ["word", "naïve", "Köln", "😀", ",", ".", "?", " ", "  ", "\n", "\n\n", "\t", "-", ") ", "Then", "…"]
 # A table with cells that span rows or columns, and the rows that are read of it.
 SPANS = """<table><tr><th>Branch</th><th>Day</th><th colspan="2">Hours</th></tr>
     <tr><td rowspan="2">Harbour</td><td>Monday</td><td>9-13</td><td>14-18</td></tr>
@@ -37,6 +40,16 @@ SPREAD = [
     "Ring the bell.",
     "Castle | Friday | 9-13",
 ]
+
+
+def random_text(seed: int, length: int) -> str:
+    """Return so many words, marks and gaps, drawn by a seed."""
+    return "".join(random.Random(seed).choices(ALPHABET, k=length))
+
+
+def list_sentences(text: str) -> list[str]:
+    """Return the sentences of a text."""
+    return [text[start:end] for start, end in sentences(text)]
 
 
 def corpus(name: str, /, **settings: Any) -> CorpusSettings:

@@ -6,8 +6,8 @@ one: a part is missing where the answer says so. Figures are in `docs/taxonomy.m
 """
 
 from generator.common.language import dialog_language
-from generator.common.passages import sentences
 from generator.common.refusals import drop_refusals, has_refusal
+from generator.common.sentences import sentences
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.checks.later_turns import content_of
 from generator.schema import Answerability

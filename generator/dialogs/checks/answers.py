@@ -12,9 +12,9 @@ from difflib import SequenceMatcher
 from generator.common.language import dialog_language
 from generator.common.language_file import PatternName
 from generator.common.numerals import digits_of
-from generator.common.passages import sentences
 from generator.common.refusals import drop_closings, drop_refusals, has_refusal
 from generator.common.scripts import has_words, words
+from generator.common.sentences import sentences
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.checks.asks_back import drop_requests, find_request, is_question

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from generator.common.language import dialog_language
-from generator.common.passages import sentences
 from generator.common.refusals import drop_closings
 from generator.common.scripts import ends_in_question_mark, has_question_mark, has_words
+from generator.common.sentences import sentences
 
 _INSIDE = re.compile(r"(?<=\w )\w+")
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from generator.common.language import dialog_language, languages
 from generator.common.numerals import may_be_spelt_out
-from generator.common.passages import is_heading, sentences
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
+from generator.common.sentences import is_heading, sentences
 from generator.common.support import COUNTS, Term, coverage, find_unsupported, read_terms, term_keys
 from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests

@@ -10,8 +10,8 @@ from itertools import pairwise, zip_longest
 
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.language_file import Language, WordList
-from generator.common.passages import sentences
 from generator.common.scripts import ends_in_question_mark, has_question_mark, words
+from generator.common.sentences import sentences
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms
 from generator.prompts.sections import Documents, said_in

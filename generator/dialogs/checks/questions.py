@@ -8,8 +8,10 @@ from math import ceil
 
 from generator.common.language import dialog_language
 from generator.common.language_file import PatternName
-from generator.common.passages import find_tokens, sentences, told_in
+from generator.common.passages import find_tokens
+from generator.common.prose import told_in
 from generator.common.scripts import has_question_mark, has_words, words
+from generator.common.sentences import sentences
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing
 from generator.dialogs.checks.later_turns import (

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from generator.common.language import cached_by_language, dialog_language, languages
 from generator.common.language_file import PatternName
-from generator.common.passages import sentences
 from generator.common.refusals import has_refusal
+from generator.common.sentences import sentences
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, term_keys
 from generator.dialogs.checks.asks_back import find_request
