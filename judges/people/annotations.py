@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from generator.common.console import count_noun
 from generator.corpora.files import local_file
 from generator.corpora.json_records import read_json, require_record
 from generator.corpora.mtrag.forms import Evaluation
@@ -271,7 +272,7 @@ def _read_export(path: Path, content: list[Any], items: Items, said: list[str]) 
                 continue
             yield Annotation(item, each.annotator, places, note, where)
     if skipped:
-        said.append(f"{path}: {skipped} annotations are skipped or empty, and don't count")
+        said.append(f"{path}: {count_noun(skipped, 'annotation')} skipped or empty, not counted")
     count_bare_notes(path, alone, said.append)
 
 

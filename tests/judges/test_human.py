@@ -376,7 +376,7 @@ def test_label_studios_export_and_the_reports_marks_are_read(run: Path, tmp_path
     done = command(
         "read", *files, f"key={tmp_path / 'sample.key.json'}", f"run_dir={tmp_path / 'p'}", "names=[1:ann,3:dora]"
     )
-    assert done.code == 0 and "5 annotations are skipped or empty" in done.err
+    assert done.code == 0 and "5 annotations skipped or empty" in done.err
     assert "names: nobody is called 3; the files have 1, cem" in done.err
     item = next(iter(key_of(tmp_path).values()))
     found = verdicts_of(tmp_path / "p")[item["dialog"], item["turn"]]
