@@ -17,6 +17,7 @@ Algorithm = Literal["single", "multi", "whole", "progressive"]
 # `conversational`: thanks, greetings and the like, which ask for nothing (Katsis et al. 2025, section 3.1).
 Answerability = Literal["answerable", "partial", "unanswerable", "underspecified", "conversational"]
 Label = Literal["correct", "incorrect", "unjudged"]
+_LABELS = get_args(Label)
 Scope = Literal["dialog", "turn", "pair", "candidate"]
 Split = Literal["train", "validation"]
 # The earlier answers that a model under test was shown: the golden ones, or its own.
@@ -228,8 +229,8 @@ class Verdict(Record):
 
     @model_validator(mode="after")
     def _can_decide(self) -> "Verdict":
-        if self.decides and self.label not in get_args(Label):
-            raise ValueError(f"a verdict that decides is one of {', '.join(get_args(Label))}, not {self.label!r}")
+        if self.decides and self.label not in _LABELS:
+            raise ValueError(f"a verdict that decides is one of {', '.join(_LABELS)}, not {self.label!r}")
         return self
 
 

@@ -86,13 +86,13 @@ def may_be_spelt_out(number: str) -> bool:
     return not known and number.isdigit() and len(number) <= 2
 
 
-def digits_of(words: Iterable[str]) -> Iterator[str | None]:
-    """Yield for each word the digits of the number that it is; None for other words, ordinals and articles."""
+def digits_of(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the words that are numbers, without ordinals and articles, each with its digits."""
     language = dialog_language()
     known = _words(language)
     for word in words:
-        numeral = known[word]
-        yield None if numeral is None or numeral.ordinal or word in language.idle else numeral.digits
+        if (numeral := known[word]) and not numeral.ordinal and word not in language.idle:
+            yield word, numeral.digits
 
 
 def _read(tokens: Sequence[str], language: Language) -> list[Numeral]:

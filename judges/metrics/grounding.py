@@ -24,6 +24,7 @@ from generator.common.scripts import has_question_mark, has_words, is_unspaced, 
 from generator.common.sentences import sentences
 from generator.common.support import (
     Unsupported,
+    find_new,
     find_unsupported,
     read_terms,
     stem_words,
@@ -83,9 +84,8 @@ def _count_words(text: str) -> Counter[str]:
     counts = Counter(words(text))
     for word in dialog_language().listed("address").intersection(counts):
         del counts[word]  # how an agent speaks to the user is no claim
-    for word, digits in zip([*counts], digits_of([*counts]), strict=True):
-        if digits and digits != word:
-            counts[digits] += counts.pop(word)  # “two” as “2”
+    for word, digits in [*digits_of(counts)]:
+        counts[digits] += counts.pop(word)  # “two” as “2”
     return counts
 
 
@@ -114,9 +114,7 @@ def _drop_unknown(answer: str) -> str:
 
 def _makes_up(answer: str, sources: Sequence[str]) -> bool:
     """Return True if an answer has a number or a name that none of the sources has."""
-    telling = [term for term in read_terms(answer) if term.kind == "name" or is_telling(term)]
-    keys = [term_keys(text) for text in sources] if telling else []
-    return any(not any(term.key in of for of in keys) for term in telling)
+    return bool(find_new([term for term in read_terms(answer) if term.kind == "name" or is_telling(term)], sources))
 
 
 def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[str, float]:
@@ -130,25 +128,20 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
     counts = _count_words(drop_item_numbers(claim))
     total = max(1, counts.total())
     sources = [_count_words(text) for text in passages]
-    shared = sum(min(count, sum(source[word] for source in sources)) for word, count in counts.items())
+    told = {word: sum(source.get(word, 0) for source in sources) for word in counts}
+    shared = sum(min(count, told[word]) for word, count in counts.items())
     terms = read_terms(claim)
     known = [term_keys(text) for text in passages]
-    others = [word for word in counts if not any(word in source for source in sources)]
+    others = [word for word, count in told.items() if not count]
     forms = zip(others, stem_words(others), strict=True)  # “5.2bn” of “5.2 billion”, “costs” of “cost”
     shared += sum(counts[word] for word, stem in forms if any(stem in keys for keys in known))
-    new = [term for term in terms if not any(term.key in keys for keys in known)]
-    heard = [term_keys(text) for text in said] if new else []
-    unheard = [term for term in new if not any(term.key in keys for keys in heard)]
+    unheard = find_new(terms, [*passages, *said])
     return {
         "words without support": 1 - shared / total,
         # A long answer may reword more; how many of twelve terms, so that length alone counts against none.
         "terms said by nobody": log1p(len(unheard) * min(1, LONG / max(1, len(terms)))),
         "numbers said by nobody": log1p(len(list(filter(is_telling, unheard)))),
-        "first person": sum(
-            counts[word]
-            for word in dialog_language().listed("first_person").intersection(counts)
-            if not any(word in of for of in sources)
-        )
+        "first person": sum(counts[word] for word in dialog_language().listed("first_person").intersection(others))
         / total,
         "asks": float(has_question_mark(claim)),
         "refuses": float(claim != answer),
@@ -192,7 +185,9 @@ def _changes_one_term(claim: str, missing: Unsupported, texts: Sequence[str], sa
 def _find_sweeping(claim: str, sources: Sequence[str]) -> list[str]:
     """Return the words of a claim that none of the sources has and that make of some all (“all dogs are free”)."""
     find = dialog_language().find
-    return sorted(find("sweeping", claim).difference(*(find("sweeping", text) for text in sources)))
+    return sorted(
+        word for word in find("sweeping", claim) if not any(word in find("sweeping", text) for text in sources)
+    )
 
 
 def _declines(turn: Turn) -> bool:
