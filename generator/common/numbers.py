@@ -122,8 +122,8 @@ def _write_scaled(found: re.Match[str]) -> str:
 
 def _move_scale(found: re.Match[str]) -> str:
     between, word = found.groups()
-    digits = next(digits_of([word.strip().casefold()]))
-    return word + between if digits and SCALE.fullmatch(digits) else found.group()
+    _, digits = next(digits_of([word.strip().casefold()]), ("", ""))
+    return word + between if SCALE.fullmatch(digits) else found.group()
 
 
 def _write_date(found: re.Match[str]) -> str:
