@@ -134,4 +134,9 @@ def _beginning(passage: Passage) -> str:
             break
         heading = sentence if is_heading(passage.text[start:end]) else ""
         text = text if heading else f"{text} {sentence}".strip()
-    return f"{passage.title}: {text}" if passage.title and not text.startswith(passage.title) else text
+    return text if text.startswith(passage.title) else put_title(passage.title, text)
+
+
+def put_title(title: str, text: str) -> str:
+    """Return a text behind the title of its document, either of which may be empty."""
+    return ": ".join(filter(None, (title.rstrip("."), text)))

@@ -21,7 +21,7 @@ from generator.common.scripts import words
 from generator.common.sentences import is_heading, sentences
 from generator.corpora.library import Library
 from generator.dialogs.first_questions import StoredQuestion
-from generator.dialogs.focus import FOCUS_CHARS
+from generator.dialogs.focus import FOCUS_CHARS, put_title
 from generator.schema import Document, Passage, Split, Turns
 from taxonomy import (
     PLAIN,
@@ -272,7 +272,7 @@ class Planner:
         use = int(draw.random() * len(document.text))
         texts = [document.text[slice(*self._pick_focus(document, use + more, "switch"))] for more in (0, 1)]
         text = next((text for text in texts if text != focus), texts[0])
-        return f"{document.title}: {text}" if document.title else text
+        return put_title(document.title, text)
 
     def _cut_window(self, document: Document, focus: tuple[int, int]) -> Passage:
         """Return the whole document, or the sentences around the focus that fit the window."""

@@ -14,6 +14,7 @@ from generator.common.scripts import words
 from generator.common.sentences import sentences
 from generator.common.support import read_terms
 from generator.dialogs.checks.requests import topic_stems
+from generator.dialogs.focus import put_title
 from generator.prompts.message_text import on_one_line
 from generator.schema import Evidence, Passage, Record
 
@@ -52,7 +53,7 @@ class Reading(Record):
     @property
     def text(self) -> str:
         """The sentence, below the title of its document."""
-        return f"{self.passage.title}: {self.sentence}" if self.passage.title else self.sentence
+        return put_title(self.passage.title, self.sentence)
 
     @property
     def sentence(self) -> str:

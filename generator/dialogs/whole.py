@@ -13,6 +13,7 @@ from generator.dialogs.checks.answerability import measure_answerability
 from generator.dialogs.checks.tasks import Fault, Written, find_dialog_fault, find_turn_fault
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.evidence_choice import choose_evidence
+from generator.dialogs.focus import put_title
 from generator.dialogs.plan import Plan
 from generator.dialogs.program import Draft, Program
 from generator.errors import Rejected
@@ -64,7 +65,7 @@ class WholeDialogProgram(Program):
         assert isinstance(task, Task) and isinstance(plan.source, Passage)
         documents = Documents(passages=(plan.source,) if self.grounded else ())
         kind = task.prompt(plan.turns) + _tell_unknown(plan.aims)
-        inputs = {"kind": kind, "subject": f"{plan.source.title}: {plan.focus}"}
+        inputs = {"kind": kind, "subject": put_title(plan.source.title, plan.focus)}
         signature = _for_task(self.draft.signature, plan.turns, task.result, task.mistake)
 
         async def draw(attempt: Attempt) -> Draft:

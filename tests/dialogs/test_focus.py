@@ -26,6 +26,8 @@ def test_a_later_question_starts_from_a_passage_that_no_answer_rests_on() -> Non
     shelf = Shelf([])
     assert start(shelf, (A, B), resting_on("pier")) == "Quay: The quay opened in May. It has a blue door."
     assert shelf.asked == []
+    stopped = B.model_copy(update={"title": "A trial of doors."})
+    assert start(shelf, (A, stopped), resting_on("pier")).startswith("A trial of doors: The quay")
 
 
 def test_a_later_question_does_not_start_from_code() -> None:
