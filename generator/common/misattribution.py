@@ -8,7 +8,7 @@ from itertools import chain, compress, groupby
 from typing import NamedTuple
 
 from generator.common.language import cached_by_language, dialog_language
-from generator.common.numbers import drop_item_numbers
+from generator.common.numbers import drop_item_numbers, has_digits
 from generator.common.sentences import sentences
 from generator.common.support import ends_sentence, parse_text, read_terms, read_tokens, term_keys
 from generator.common.units import kind_of_unit
@@ -32,7 +32,7 @@ class _Value(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row of a table: the words of its first cell, and the numbers of all of its cells."""
+    """A row of a table: the words and numbers of its first cell, and the numbers of each of the others."""
 
     label: frozenset[str]
     cells: tuple[frozenset[str], ...]
@@ -91,20 +91,25 @@ def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list
 def _find_of_other_rows(sentence: str, asked: frozenset[str], tables: Sequence[Sequence[_Row]]) -> list[str]:
     """Return the numbers of a sentence that stand in other rows of a table than the one that it names.
 
-    The row that it names, or else the question, has other numbers in that column, and none of the sentence's own.
+    The row that it names, or else the question, has other numbers in that column, and none of the sentence's own. What
+    another row has that it names, too, is that row's, unless it lists both (“for books and films”).
     """
     terms = read_terms(sentence)
-    numbers, keys = {term.key: term.text for term in terms if term.kind == "number"}, {term.key for term in terms}
+    numbers = {term.key: term.text for term in terms if term.kind == "number" and has_digits(term.text)}
+    keys = {term.key for term in terms}
     found = list[str]()
     for table in tables if numbers else ():
         named = [row for row in table if row.label <= keys]
         if not named and len(meant := [row for row in table if row.label <= asked]) == 1:
             named = meant
-        longest = (row for row in named if not any(row.label < other.label for other in named))
-        for row in longest:
-            if row.numbers.isdisjoint(numbers):
-                columns = zip(*(other.cells for other in table if other.label != row.label), strict=True)
-                others = frozenset[str]().union(*chain.from_iterable(compress(columns, row.cells)))
+        labels = frozenset[str]().union(*(row.label for row in named))
+        places = [place for place, term in enumerate(terms) if term.key in labels]
+        listed = not places or places[-1] - places[0] < len(places)
+        theirs = frozenset[str]() if listed else frozenset[str]().union(*(row.numbers for row in named))
+        for row in named:
+            if row.numbers.isdisjoint(numbers) and not any(row.label < other.label for other in named):
+                columns = zip(*(other.cells for other in table), strict=True)
+                others = frozenset[str]().union(*chain.from_iterable(compress(columns, row.cells))) - row.label - theirs
                 found.extend(spelt for key, spelt in numbers.items() if key in others and spelt not in found)
     return found
 
@@ -139,16 +144,16 @@ def _read(text: str) -> tuple[_Part, ...]:
 
 @cached_by_language(4096)
 def _read_tables(text: str) -> tuple[tuple[_Row, ...], ...]:
-    """Return the tables of a text: rows of the same length, one behind the other, that have a label."""
+    """Return the tables of a text without their heads: rows of the same length, one behind the other, with a label."""
     lines = [line.strip("| ").split(" | ") for line in text.split("\n") if line.strip()] if " | " in text else []
     tables = (list(rows) for size, rows in groupby(lines, len) if size > 1)
-    return tuple(tuple(row for row in map(_read_row, table) if row.label) for table in tables if len(table) > 1)
+    return tuple(tuple(row for row in map(_read_row, table[1:]) if row.label) for table in tables)
 
 
 def _read_row(cells: Sequence[str]) -> _Row:
-    terms = [read_terms(cell) for cell in cells]
-    numbers = (frozenset(term.key for term in cell if term.kind == "number") for cell in terms)
-    return _Row(frozenset(term.key for term in terms[0] if term.kind != "number"), tuple(numbers))
+    label, *others = (read_terms(cell) for cell in cells)
+    numbers = (frozenset(term.key for term in cell if term.kind == "number") for cell in others)
+    return _Row(frozenset(term.key for term in label), tuple(numbers))
 
 
 def _list_sentences(line: str) -> Iterator[Sequence[_Token]]:

@@ -50,6 +50,10 @@ Journals | 0.20 | 4.00
 
 Films and games | 0.60 | 12.00
 
+Crowns in 2023 | 300 | 420
+
+Room 12 | 8.00 | 9.00
+
 Three days of grace are given for books."""
 
 
@@ -64,6 +68,10 @@ Three days of grace are given for books."""
         ("0.20 crowns a day.", "What do films and games cost?", ["0.20"]),
         ("0.20 crowns a day.", "What do journals cost?", []),
         ("Films and games have three days of grace.", "", []),  # that stands in no row
+        ("Books and sheet music cost 0.20, and films and games more.", "", []),
+        ("Films and games cost less than Room 12.", "", []),
+        ("It had 10 crowns for things.", "", []),
+        ("Journals have 4, films and games 0.20.", "", []),  # whose number that is can't be told: 4 is another's
         ("12 at most.", "What do I pay for journals, and what for films and games?", []),
     ],
 )
