@@ -13,8 +13,8 @@ LONGEST_SENTENCE = 600
 _AT_ONCE, _AFTER = 6 * LONGEST_SENTENCE, LONGEST_SENTENCE
 _LONG = 100_000
 _LINE_BREAK = re.compile(r"\n\s*")
-# also “2.17.”, “## 2.17.” and “# Chapter 2.”
-_LIST_MARKER = re.compile(r"\s*(?:#{1,6} (?:\w+ )?)?(?:\w{1,3}\.)*\w{1,3}[.)]\s*")
+# also “2.17.”, “## 2.17.”, “# Chapter 2.” and “Table 10.6.”
+_LIST_MARKER = re.compile(r"\s*(?:(?:#{1,6} (?:\w+ )?)?(?:\w{1,3}\.)*\w{1,3}[.)]|[A-Z]\w+ (?:\d{1,3}\.){2,})\s*")
 _HEADING = re.compile(r"#{1,6} ")
 # “See scrapy.http.Response” goes on behind its dots, and “after controlled burns.Wildland fires” doesn't.
 _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")

@@ -35,7 +35,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     Where nothing is cited, or what is cited tells only a part, and the best of the sentences that share most with the
     answer is the only one that tells all of it, that is the evidence: of people's answers, for 937 of 938
     (`benchmarks/evidence.py`). Else, where what is cited doesn't cover the answer, the model is asked once to choose
-    among these sentences, if they cover more. Its choice counts where nothing is cited, and where it covers more,
+    among these sentences and the cited ones that share a word with it, if they cover more. Its choice counts where nothing is cited, and where it covers more,
     alone, with the sentences cited or with another of these; where there is neither, the best of them does, with
     another if they then cover it. One that covers the answer is joined only by what tells two words more of it. A
     failed call changes nothing that is cited. A title, a heading or a question is never evidence, and no sentence that
@@ -57,8 +57,9 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
 
     if (rated := rate(cited)) != (True, 1):
         texts = _once(documents, told)
-        ranked = rank_sentences(texts, turn.answer, turn.meant)[:SHOWN]
-        shown = [place + 1 for place in ranked]
+        ranked, own = rank_sentences(texts, turn.answer, turn.meant), {each.text for each in cited}
+        shown = [place + 1 for rank, place in enumerate(ranked) if rank < SHOWN or texts[place] in own]
+        ranked = ranked[:SHOWN]
         telling = find_telling(texts, ranked, turn.answer, said) if rated[0] or not cited else None
         if telling is not None:
             cited = documents.evidence([telling + 1])

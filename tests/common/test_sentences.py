@@ -164,7 +164,13 @@ def test_no_sentence_ends_within_code_or_behind_a_mark_in_quotes(sentence: str) 
 
 
 def test_a_heading_is_its_line() -> None:
-    lines = ["## 3.1. The package name", "each package has one.", "### Chapter 4. Modules", "Text."]
+    lines = [
+        "## 3.1. The package name",
+        "each package has one.",
+        "### Chapter 4. Modules",
+        "Text.",
+        "Table 10.6. List of tools",
+    ]
     assert list_sentences("\n".join(lines)) == lines
 
 

@@ -173,6 +173,15 @@ def test_a_sentence_of_two_passages_is_a_choice_once() -> None:
     assert shown.count("Adults pay 5 crowns at the machine.") == shown.count("A child pays 2 crowns.") == 1
 
 
+def test_a_cited_sentence_is_a_choice_though_eight_others_share_more() -> None:
+    zones = (f"Adults pay 5 crowns and children {number} in zone {number}." for number in range(11, 20))
+    told = "Adults pay 5 crowns and children 15 in zone 15, and 9 after nine."
+    model = Scripted(answer=[{"answer": told, "evidence": [1]}], evidence=[{"evidence": [1]}])
+    cite(model, passages=[piece("zones", " ".join(["Crowns are coins.", *zones]))])
+    shown = task(model.calls[1].prompt)
+    assert shown.count("in zone") - told.count("in zone") == 8 and "[1] Crowns are coins." in shown
+
+
 def test_a_choice_that_completes_the_evidence_is_added() -> None:
     told = "Children pay 2 crowns, adults 5 crowns at the machine."
     model = Scripted(answer=[{"answer": told, "evidence": [2]}], evidence=[{"evidence": [3]}])

@@ -81,6 +81,7 @@ def test_an_answer_that_speaks_of_the_documents_is_refused(answer: str) -> None:
         "The leaflet above the machine has the prices.",
         "The facts of the case are known to the clerk.",
         "Click OK in the Text Import dialog.",
+        "Tick Fixed, and type the ratio in the text box below.",
         "In the Page Break Preview, drag its border.",
         "It is listed in the Document Properties dialog.",
     ],
