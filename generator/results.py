@@ -142,7 +142,7 @@ def _info(components: "Components", summary: Summary, store: Store) -> DatasetIn
         algorithm=settings.algorithm.name,
         topics=corpus.topics,
         settings={
-            "corpus": f"{corpus.name}, {corpus.licence}, {corpus.source}",
+            "corpus": f"{corpus.name}, licence {corpus.licence}, source {corpus.source}",
             "algorithm": _ALGORITHMS[settings.algorithm.name],
             "taxonomy": settings.taxonomy.name,
             **({} if settings.user.name == "default" else {"users": settings.user.name}),

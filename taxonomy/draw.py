@@ -4,7 +4,8 @@ import random
 from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import TypeVar
 
 from taxonomy.mix import Share, Taxonomy
@@ -23,10 +24,19 @@ def draw_one(shares: Sequence[Share[T]], index: int, key: str) -> T:
     """Return the value of plan number `index` (from 0), such as the type that it opens with.
 
     In every block of 20 plans, a value's count differs from 20 times its share by less than 1, and over the run such
-    differences cancel out. The order within a block is random.
+    differences cancel out. Within a block each value comes at equal distances from a random first place, so that a run
+    of few plans has about the shares, too.
     """
     block, place = divmod(index, BLOCK)
-    return draw_evenly(shares, BLOCK, block, key)[place]
+    return _draw_block(shares, block, key)[place]
+
+
+def _draw_block(shares: Sequence[Share[T]], block: int, key: str) -> tuple[T, ...]:
+    rng, times = random.Random(f"{key}/{block}"), list[tuple[float, T]]()
+    for _, group in groupby(_count_out(shares, BLOCK, block, key), id):
+        values, first = [*group], rng.random()
+        times += (((number + first) / len(values), value) for number, value in enumerate(values))
+    return tuple(value for _, value in sorted(times, key=itemgetter(0)))
 
 
 class TaskDraw:
@@ -51,7 +61,7 @@ class TaskDraw:
         return self._tasks[names[place]], self._before[block][names[place]] + names[:place].count(names[place])
 
     def _names(self, block: int) -> tuple[str, ...]:
-        return draw_evenly(self._shares, BLOCK, block, self._key)
+        return _draw_block(self._shares, block, self._key)
 
 
 def leave_topic(
@@ -82,11 +92,7 @@ def draw_evenly(shares: Sequence[Share[T]], n: int, number: int, key: str) -> tu
     A value's count differs from `n` times its share by less than 1; over the draws such differences cancel out. A value
     whose `may_repeat` is false never comes twice in a row.
     """
-    if not shares:
-        return ()
-    offset = (random.Random(key).random() + number * _GOLDEN) % 1
-    *ends, total = accumulate(share.share for share in shares)  # below 1 if one was left out
-    left = [shares[bisect(ends, (i + offset) / n * total)].type for i in range(n)]
+    left = _count_out(shares, n, number, key)
     # Only `random()` is guaranteed to give the same numbers in every Python version.
     rng = random.Random(f"{key}/{number}")
     order: list[T] = []
@@ -101,3 +107,12 @@ def draw_evenly(shares: Sequence[Share[T]], n: int, number: int, key: str) -> tu
         order.append(free[int(rng.random() * len(free))])
         left.remove(order[-1])
     return tuple(order)
+
+
+def _count_out(shares: Sequence[Share[T]], n: int, number: int, key: str) -> list[T]:
+    """Return the values of `draw_evenly` in the order of the shares."""
+    if not shares:
+        return []
+    offset = (random.Random(key).random() + number * _GOLDEN) % 1
+    *ends, total = accumulate(share.share for share in shares)  # below 1 if one was left out
+    return [shares[bisect(ends, (i + offset) / n * total)].type for i in range(n)]

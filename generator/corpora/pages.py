@@ -170,7 +170,10 @@ def _strings(soup: "Tag") -> Iterator[str]:
                 first = re.match(r"\d{1,9}$", str(piece.get("start", "")))
                 own = enumerate(piece.find_all("li", recursive=False), int(first[0]) if first else 1)
                 items |= {id(item): f"{number}. " if piece.name == "ol" else "- " for number, item in own}
-            before = _HEADINGS.get(piece.name) or items.get(id(piece)) or before
+            heading = (
+                "h6" if "title" in piece.get_attribute_list("class") and piece.name == "p" else piece.name
+            )  # DocBook's
+            before = _HEADINGS.get(heading) or items.get(id(piece)) or before
             is_cell = piece.name in ("td", "th")
             in_cell = (in_cell or is_cell) and piece.name != "table"
             mark = (_CELL_BREAK if in_cell else _BREAK) if piece.name in _BLOCKS else ""

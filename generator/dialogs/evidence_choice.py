@@ -35,11 +35,11 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     Where nothing is cited, or what is cited tells only a part, and the best of the sentences that share most with the
     answer is the only one that tells all of it, that is the evidence: of people's answers, for 937 of 938
     (`benchmarks/evidence.py`). Else, where what is cited doesn't cover the answer, the model is asked once to choose
-    among these sentences and the cited ones that share a word with it, if they cover more. Its choice counts where nothing is cited, and where it covers more,
-    alone, with the sentences cited or with another of these; where there is neither, the best of them does, with
-    another if they then cover it. One that covers the answer is joined only by what tells two words more of it. A
-    failed call changes nothing that is cited. A title, a heading or a question is never evidence, and no sentence that
-    can be spared, or that another passage has whole.
+    among these sentences and the cited ones that share a word with it, if they cover more. Its choice counts where
+    nothing is cited, and where it covers more, alone, with the sentences cited or with another of these; where there is
+    neither, the best of them does, with another if they then cover it. One that covers the answer is joined only by
+    what tells two words more of it. A failed call changes nothing that is cited. A title, a heading or a question is
+    never evidence, and no sentence that can be spared, or that another passage has whole.
 
     Args:
         predict: of `ChooseEvidence`.

@@ -34,6 +34,7 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         "<h2>Sea<a class='headerlink' href='#sea'>¶</a><span class='mw-editsection'>[edit]</span></h2>"
         "<div class='book-navigation'>‹ Boats up Fares ›</div><a class='mw-jump-link' href='#sea'>Jump to the sea</a>"
         "<div class='highlight-sh notranslate'><div class='highlight'><pre>sail</pre></div></div>"
+        "<p class='title'><b>Rowing</b></p>"
         "<pre class='screen'>row\nsail</pre><div id='footer'>Last updated in May</div>"
         "<table><tr><td><dl><dt>Pier</dt><dd>Of wood</dd></dl></td><td>3</td></tr></table>"
         "<dl><dt>sail()<span class='viewcode-link'>[source]</span></dt><dd>Go.</dd></dl></main>"
@@ -46,7 +47,7 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     paragraphs = ["# Fares & times", "A single costs 7.20, 10⁻² of it on the 3rd.", "Loose text."]
     assert page.text.split("\n\n") == [*paragraphs, *table, *lists, *terms]
     assert plain.title == "Only a heading"
-    programs = ["```text\na = 1\nb\n```", "## Sea", "```sh\nsail\n```", "```text\nrow\nsail\n```"]
+    programs = ["```text\na = 1\nb\n```", "## Sea", "```sh\nsail\n```", "###### Rowing", "```text\nrow\nsail\n```"]
     assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs, "Pier Of wood | 3", "sail(): Go."]
 
 
