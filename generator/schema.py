@@ -339,7 +339,7 @@ class Turn(Record):
 
     @property
     def spoken(self) -> str:
-        """What both say, for a drop's text."""
+        """The messages of both, as the text of a drop."""
         return f"User: {self.query}\nAgent: {self.answer}"
 
 

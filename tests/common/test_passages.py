@@ -1,4 +1,4 @@
-"""Where documents are cut into passages."""
+"""Documents are cut into passages."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Which sentences tell something."""
+"""Sentences that tell something are told from the others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where sentences begin and end."""
+"""Sentences begin and end where a reader sees it."""
 
 import pytest
 
