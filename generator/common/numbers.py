@@ -45,9 +45,8 @@ _MAYBE_SCALE = re.compile(r"(?<=\d)( [(\[](?:[^()\[\]]|\([^()]{0,40}\)){1,80}[)\
 # One number, and no date or list.
 WITH_POINT = re.compile(r"\d+[.:]\d+|\d+,\d{1,3}|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
-SPACED = re.compile(
-    r"(?<![\d.,:])(?<!\d )\d{1,3}(?: \d{3})+(?:\.\d+)?(?![\d.,]?\d)"
-)  # “14 786”, which could be two in English
+# “14 786” and “384 407.6”: one number, or two where English has them beside each other.
+SPACED = re.compile(r"(?<![\d.,:])(?<!\d )\d{1,3}(?: \d{3})+(?:\.\d+)?(?![\d.,]?\d)")
 SCALE = re.compile("10{2,}")
 # The digits of numbers that may be said in round figures: years and prices have fewer, and what has more is no number.
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
