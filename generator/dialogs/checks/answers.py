@@ -11,12 +11,12 @@ from difflib import SequenceMatcher
 
 from generator.common.language import dialog_language
 from generator.common.language_file import PatternName
-from generator.common.numerals import digits_of
 from generator.common.refusals import drop_closings, drop_refusals, has_refusal
 from generator.common.scripts import has_words, words
 from generator.common.sentences import sentences
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
+from generator.dialogs.checks.asked_for import find_missing, gives_number
 from generator.dialogs.checks.asks_back import drop_requests, find_request, is_question
 from generator.dialogs.checks.contradictions import find_contradiction
 from generator.dialogs.checks.later_turns import asks, content_of
@@ -73,7 +73,7 @@ def find_answer_fault(
         return "ends in the middle of a sentence"
     told = drop_refusals(answer)  # what isn't known may be said twice
     # What isn't known can't be given.
-    if drop_requests(answer) and not has_refusal(answer) and (missing := _find_missing(answer, question)):
+    if drop_requests(answer) and not has_refusal(answer) and (missing := find_missing(answer, question)):
         return f"answers nothing: {missing}"
     # Where an answer had several things to tell of, the one that was meant is told again.
     answered = [turn for turn in history if turn.answerability != "underspecified"]
@@ -176,29 +176,6 @@ def _echoes(answer: str, question: str) -> bool:
     return SequenceMatcher(None, said, asked).ratio() >= _ECHOED
 
 
-def _find_missing(answer: str, question: str) -> str | None:
-    """Return what to give that a question asks for and its answer lacks, or None."""
-    language = dialog_language()
-    if language.matches("asks_number", question) and not _gives_number(answer):
-        return "give the number"
-    if language.matches("asks_duration", question) and not (
-        language.matches("duration", answer) or _gives_number(answer)
-    ):
-        return "say how long"
-    if language.matches("asks_year", question) and not language.matches("year", answer):
-        return "give the year"
-    if language.matches("asks_difference", question) and language.matches("alike", answer):
-        return "say what differs"
-    return None
-
-
-def _gives_number(answer: str) -> bool:
-    """Return True if an answer has a quantity; that of “in 2005” is none."""
-    date = dialog_language().pattern("date")
-    rest = date.sub(" ", answer) if date else answer
-    return dialog_language().matches("quantity", rest) or any(digits_of(words(rest)))
-
-
 def _goes_round(answer: str, question: str) -> bool:
     """Return True for “It is the world's largest city because it is the world's largest city by population.”
 
@@ -244,7 +221,7 @@ def _says_something(answer: str, question: str) -> bool:
     said = content_of(told) | names | numbers
     is_statement = said and not asks(question) and not (begun and not language.find("first_person", question))
     is_open = (open_question and open_question.match(question)) or is_statement
-    if language.matches("asks_number", question) and _gives_number(told):  # “They don't pay.”
+    if language.matches("asks_number", question) and gives_number(told):  # “They don't pay.”
         return True
     chooses = language.begins_with("auxiliary", question) and language.find("alternative", question) and not begun
     takes_all = chooses and content_of(question) <= said  # “It's better to walk or swim.”

@@ -14,8 +14,9 @@ from generator.common.refusals import has_refusal
 from generator.common.sentences import sentences
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, term_keys
+from generator.dialogs.checks.asked_for import find_missing
 from generator.dialogs.checks.asks_back import find_request
-from generator.dialogs.checks.later_turns import asks, content_of
+from generator.dialogs.checks.later_turns import asks
 from generator.schema import Passage
 from taxonomy import QuestionCheck, QuestionType, ReplyCheck
 
@@ -98,8 +99,8 @@ def find_covering(request: str, passages: Sequence[Passage]) -> str | None:
     """Return the first sentence with its document's title that tells of all of a request, or None.
 
     In another language than the documents' a request shares no words with them, and none does. A number or a name of
-    its own is what a false premise changes. A sentence that has nothing of it but what its title has doesn't: that
-    parts ClapNQ's 300 answerable and 300 unanswerable questions by 74 and 11 in place of 86 and 26.
+    its own is what a false premise changes. The sentence itself has to have a word that its title lacks, and the number
+    or time that is asked for: so 82 of ClapNQ's 300 answerable questions are covered, and 17 of its 300 unanswerable.
     """
     stems, telling = topic_stems(request), {term.key for term in read_terms(request) if term.kind != "word"}
     covering = (
@@ -108,6 +109,7 @@ def find_covering(request: str, passages: Sequence[Passage]) -> str | None:
         for text, titled in _titled_sentences([p])
         if len(stems & topic_stems(titled)) >= _COVERED * len(stems)
         and telling <= term_keys(titled)
+        and not find_missing(text, request)
         and (stems - topic_stems(p.title) or stems) & topic_stems(text)
     )
     return next(covering, None) if stems else None
@@ -116,9 +118,9 @@ def find_covering(request: str, passages: Sequence[Passage]) -> str | None:
 def find_withheld(question: str, passages: Sequence[Passage]) -> str | None:
     """Return what `find_covering` finds for a question whose answer says that it isn't known; or None.
 
-    None for “Why …?” too: what it takes for granted isn't its reason.
+    None for “Why …?” too: what it takes for granted isn't its reason; and where one word alone tells what is asked.
     """
-    if dialog_language().matches("asks_reason", question) or len(content_of(question)) < 2:
+    if dialog_language().matches("asks_reason", question) or len(topic_stems(question)) < 2:
         return None
     return find_covering(question, passages)
 

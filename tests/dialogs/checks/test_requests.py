@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.dialogs.checks.requests import find_reply_fault, find_request_fault
+from generator.dialogs.checks.requests import find_reply_fault, find_request_fault, find_withheld
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
@@ -26,6 +26,21 @@ REPLIES = {
     "safety-concerned": ("I can't help with that.", "Just lift the door of the locker."),
     "out-of-knowledge-base": ("I don't have information on the sauna.", "The sauna opened in 1931."),
 }
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("When did the pool beside the mill open?", True),
+        ("How many mills are beside the pool?", False),  # no number
+        ("How long is the mill beside the pool closed?", False),  # no time
+        ("How much does the pool take?", False),  # one word that tells
+        ("Why did the pool open beside the mill?", False),
+    ],
+)
+def test_a_sentence_has_what_a_question_asks_for_if_it_answers_it(question: str, told: bool) -> None:
+    text = "The pool opened beside the mill. Children under six swim free."
+    assert (find_withheld(question, [piece("pool", text)]) is not None) == told
 
 
 @pytest.mark.parametrize(
