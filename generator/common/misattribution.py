@@ -17,6 +17,7 @@ _MARKS = frozenset(",;:、，،；：")
 _TIME = "time"
 _WRAPPED = re.compile(r"\n(?=[\da-zß-öø-ÿ])")  # no new sentence
 _YEAR = re.compile(r"1\d{3}|20\d\d")  # without a unit it counts nothing
+_CELL_END, _ROW = re.compile(r" ?\| "), re.compile(r"^\|( .*) \|$")  # “a | b”, “| b”, “| a | b |”
 _CODE = re.compile(r"[^\W\d_]-(?=\d)")
 # Words of an answer's part that are another sentence's and not those of the number's own, at least.
 _COPIED = 2
@@ -145,7 +146,8 @@ def _read(text: str) -> tuple[_Part, ...]:
 @cached_by_language(4096)
 def _read_tables(text: str) -> tuple[tuple[_Row, ...], ...]:
     """Return the tables of a text without their heads: rows of the same length, one behind the other, with a label."""
-    lines = [line.strip("| ").split(" | ") for line in text.split("\n") if line.strip()] if " | " in text else []
+    rows = filter(None, map(str.strip, text.split("\n"))) if " | " in text else ()
+    lines = [_CELL_END.split(_ROW.sub(r"\1", row)) for row in rows]
     tables = (list(rows) for size, rows in groupby(lines, len) if size > 1)
     return tuple(tuple(row for row in map(_read_row, table[1:]) if row.label) for table in tables)
 

@@ -27,7 +27,7 @@ from generator.corpora.base import ChunkedDocument, LocatedDocument
 from generator.errors import CorpusError, RetrieverError, describe
 from generator.schema import Document, Evidence, Passage
 
-_CUTS = 2  # part of a library's name; a change in where passages are cut increments it
+_CUTS = 3  # part of a library's name; a change in where passages are cut increments it
 _NO_SPACES = dict.fromkeys(code for code in range(0x3001) if chr(code).isspace())
 
 
@@ -329,7 +329,7 @@ def _build(corpus: str, folder: Path, documents: Iterable[Document], size: int, 
                 _keep_passages(db, document, len(spans) // 3)
                 cuts: Iterable[tuple[int, int]] = ((span.start, span.end) for span in document.spans)
             else:
-                cuts = windows(document.text, size, overlap)
+                cuts = windows(document.text, size, overlap, size // 8)
             for start, end in cuts:
                 spans.extend((row, start, end))
         db.execute(

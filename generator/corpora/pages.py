@@ -20,6 +20,7 @@ _BOILERPLATE = (
     "aside:not([epub\\:type*=note]), "  # those of books are notes
     "annotation, button, select, textarea, "  # formulas in TeX, beside the same as text; forms
     "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
+    "header:not(:has(h1, h2, h3), article *, main *, section *), "  # of a site
     # Tables of contents, and links to headings, notes, sources and other pages, of Confluence, DocBook, Docutils,
     # Drupal, MediaWiki, MkDocs and Sphinx.
     ".book-navigation, #breadcrumbs, .catlinks, .contents.topic, .docnav, .expand-control, .headerlink, "
@@ -50,13 +51,15 @@ _ENDED = {
 _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 # `str.split` takes the first four for white space.
 _BREAK, _CELL_BREAK, _TERM_END, _NOTE, _CELL_END = "\x1f", "\x1e", "\x1d", "\x1c", " | "
-# A term and the paragraph that explains it become one: “Assets: things you own”.
-_TERM = re.compile(r"([^\s.?!:])\s*\x1d\s*(?![-#`\s]|\d+\. )")
+_EMPTY_CELL = "\4 "  # the end of a row's first cell without text: “| Mon | Tue”
+# A term and the paragraph that explains it become one: “Assets: things you own”, “Note: it is closed”.
+_TERM = re.compile(r"([^\s.?!:])\s*\x1d[\s|]*(?![-#`\s|\1]|\d+\. )")
 # So do several terms with one explanation: “-f, --force: as it says”
 _TERM_ENDS = {"dd": _TERM_END, "dt": 2 * _TERM_END}
 _TERMS = re.compile(r"([^\s.?!:])[^\S\x1f]*\x1d\x1d\s*")
 _NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
 _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
+_LABELS = ".admonition-title, :is(.caution, .important, .note, .tip, .warning) > table th"  # the latter are DocBook's
 LONGEST_ROW = 600  # characters
 # the last three are DocBook's
 _PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)|(?<!\S)(?:programlisting|screen|synopsis)(?!\S)")
@@ -156,6 +159,7 @@ def _strings(soup: "Tag") -> Iterator[str]:
     hidden |= _find_menus(soup, hidden)
     tables = soup.select("table:not(:has(table)):has([rowspan], [colspan])")
     rows = {id(row): cells for table in tables for row, cells in spread_cells(table)}
+    labels, empty = {id(tag) for tag in soup.select(_LABELS)}, _find_empty_cells(soup)
     ahead: list[PageElement | str] = [soup]  # the next one last
     items: dict[int, str] = {}  # what is written before the items of lists
     before, in_cell = "", False  # what is written before the text that follows; whether that is of a table's cell
@@ -169,7 +173,9 @@ def _strings(soup: "Tag") -> Iterator[str]:
             if piece.name in ("ol", "ul"):
                 first = re.match(r"\d{1,9}$", str(piece.get("start", "")))
                 own = enumerate(piece.find_all("li", recursive=False), int(first[0]) if first else 1)
-                items |= {id(item): f"{number}. " if piece.name == "ol" else "- " for number, item in own}
+                above = items.get(id(piece.find_parent("li")), "")
+                indent = (above.count("\1") + 2) * "\1" if above else ""
+                items |= {id(item): indent + (f"{number}. " if piece.name == "ol" else "- ") for number, item in own}
             heading = (
                 "h6" if "title" in piece.get_attribute_list("class") and piece.name == "p" else piece.name
             )  # DocBook's
@@ -180,17 +186,26 @@ def _strings(soup: "Tag") -> Iterator[str]:
             yield mark
             is_term = piece.name == "dt" and mark == _BREAK
             following = getattr(piece.find_next_sibling(), "name", "") if is_term else ""
-            ahead.append(_CELL_END if is_cell else _TERM_ENDS.get(following, mark))
+            end = (_EMPTY_CELL if id(piece) in empty else _CELL_END) if is_cell else _TERM_ENDS.get(following, mark)
+            ahead.append(_TERM_END if id(piece) in labels and mark != _CELL_BREAK else end)
             text = _whole(piece)
             before = "" if text.startswith("`") else before  # a fence begins its line
             ahead.extend([NavigableString(text)] if text else reversed(rows.get(id(piece), piece.contents)))
         elif type(piece) is str:
             yield piece
-            in_cell = in_cell and piece != _CELL_END
-            before = before if piece in ("", _CELL_END) else ""  # the block had no text
+            in_cell = in_cell and piece not in (_CELL_END, _EMPTY_CELL)
+            before = before if piece in ("", _CELL_END, _EMPTY_CELL) else ""  # the block had no text
         elif type(piece) is NavigableString or type(piece) is CData:  # and no comment
             yield f"{before}{piece}" if (text := piece.strip()) else str(piece)
             before = "" if text else before
+
+
+def _find_empty_cells(soup: "Tag") -> set[int]:
+    """Return the ids of rows' first cells without text before two with text or more, if another row has one there."""
+    cells = soup.select("table:not(:has(table)) tr > :first-child:is(td, th)")
+    named = {id(cell.find_parent("table")) for cell in cells if cell.get_text().strip()}
+    empty = (cell for cell in cells if id(cell.find_parent("table")) in named and not cell.get_text().strip())
+    return {id(cell) for cell in empty if sum(bool(other.get_text().strip()) for other in cell.next_siblings) > 1}
 
 
 def _find_menus(soup: "Tag", hidden: set[int]) -> set[int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from generator.common.language import cached_by_language
-from generator.common.sentences import sentences
+from generator.common.sentences import find_code, sentences
 from generator.schema import Evidence, Passage, Record, Turn
 
 # With anything between bracket and word, invisible characters too; one character class, so matching takes linear time.
@@ -70,7 +70,16 @@ def _render_passage(title: str, text: str, first: int) -> str:
 
 @cached_by_language(4096)  # other prompts show the same passage with other numbers
 def _quote_sentences(text: str) -> tuple[str, ...]:
-    return tuple(quote(text[start:end]) for start, end in sentences(text))
+    """Return the sentences of a text; code has its lines, and an item of a list within another is indented."""
+    code = [*find_code(text)]
+
+    def show(start: int, end: int) -> str:
+        if any(first <= start < last for first, last in code):
+            return _quote_lines(text[start:end])
+        indent = text[text.rfind("\n", 0, start) + 1 : start]
+        return ("" if indent.strip(" ") else indent) + quote(text[start:end])
+
+    return tuple(show(start, end) for start, end in sentences(text))
 
 
 def said_in(turns: Iterable[Turn]) -> list[str]:

@@ -27,7 +27,7 @@ class RetrieverSettings(Record, ABC):
     passage_tokens: int = Field(
         ge=1, description="Length of a passage in tokens, which are words and punctuation marks (Lee et al. 2024: 512)."
     )
-    overlap: int = Field(ge=0, description="Tokens that neighbouring passages share (Lee et al. 2024: 100).")
+    overlap: int = Field(ge=0, description="Tokens that neighbouring passages share, at least (Lee et al. 2024: 100).")
 
     @model_validator(mode="after")
     def _check_overlap(self) -> Self:

@@ -79,6 +79,12 @@ def test_a_number_of_another_row_is_found(text: str, question: str, found: list[
     assert find_misattributed(text, question, [FEES]) == found
 
 
+@pytest.mark.parametrize("head", ["| For each day | At most", "|  | For each day | At most |"])
+def test_a_head_may_have_no_word_in_its_first_cell(head: str) -> None:
+    table = FEES.replace("Item | For each day | At most", head)
+    assert find_misattributed("Books and sheet music cost 0.60.", "", [table]) == ["0.60"]
+
+
 def test_the_number_may_be_that_of_both_things() -> None:
     assert find_misattributed("14 euros for a cargo bike.", "", [HIRE])
     assert not find_misattributed("14 euros for a cargo bike.", "", [HIRE, "In winter a cargo bike costs 14 euros."])

@@ -1,12 +1,15 @@
 """Documents are cut into passages."""
 
 import random
+from itertools import pairwise
 
 import pytest
 
-from generator.common.passages import TOKEN, count_tokens
+from generator.common.passages import TOKEN, count_tokens, windows
 from generator.schema import Document
 from tests.support.corpora import random_text, split
+
+TRAM = "Go by tram. It costs 3 (see p. 7). Dogs pay half."
 
 
 def test_a_token_is_a_word_or_a_punctuation_mark() -> None:
@@ -48,6 +51,35 @@ def test_windows_of_any_text(seed: int) -> None:
         assert mine[:overlap] == joined[len(joined) - overlap :]
         joined += mine[overlap:]
     assert joined == tokens
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_windows_with_slack_lose_no_token_and_share_at_least_the_overlap(seed: int) -> None:
+    rng = random.Random(seed)
+    size = rng.randint(2, 60)
+    overlap, slack = rng.randint(0, size - 1), rng.randint(1, size - 1)
+    text = random_text(seed, 400)
+    spans = [*windows(text, size, overlap, slack)]
+    assert (spans[0][0], spans[-1][1]) == (len(text) - len(text.lstrip()), len(text.rstrip()))
+    assert all(count_tokens(text[start:end]) <= size for start, end in spans)
+    for (_, before), (start, end) in pairwise(spans):
+        assert end > before and not text[before:start].strip() and count_tokens(text[start:before]) >= overlap
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "overlap", "passages"),
+    [
+        (TRAM, 17, 0, ["Go by tram. It costs 3 (see p. 7).", "Dogs pay half."]),
+        (TRAM, 17, 1, ["Go by tram. It costs 3 (see p. 7).", "It costs 3 (see p. 7). Dogs pay half."]),
+        ("A list\n\nof it\nthat goes on", 6, 0, ["A list", "of it\nthat goes on"]),
+        ("Use git --[no-]keep-index", 9, 0, ["Use git", "--[no-]keep-index"]),
+        ("駅は近い。５分です。犬は半額です。", 12, 0, ["駅は近い。５分です。", "犬は半額です。"]),
+    ],
+)
+def test_with_slack_a_passage_begins_with_a_sentence_or_a_line_or_else_a_word(
+    text: str, size: int, overlap: int, passages: list[str]
+) -> None:
+    assert [text[start:end] for start, end in windows(text, size, overlap, size - 1)] == passages
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ An underline
     document, *others = good(read("folder", path=str(tmp_path)))
     assert document.title == "Ferries" and [other.text for other in others] == [document.text] * 2
     assert document.text.split("\n\n") == [
-        *("Seasons", "The red route runs from April on.", "It stops in October.", "Warning", "Storms stop all boats."),
-        *("Linux", "Use the store.", "```sh\napt install ferry  # {% raw %}\n```"),
+        *("Seasons: The red route runs from April on.", "It stops in October.", "Warning: Storms stop all boats."),
+        *("Linux: Use the store.", "```sh\napt install ferry  # {% raw %}\n```"),
         *("Save money", "Buy a daily weekly ticket.", "Dogs", "Dogs pay half.", "Bikes are free."),
         *("```python\npay([^1])\n```", "```text\nplot(1)\n```", "Boats wait for ferry.__len__ people."),
         *("Warning: The pier is closed.", "- Bring food", "Pier: Where boats land."),

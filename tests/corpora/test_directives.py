@@ -50,7 +50,7 @@ Adult  7.20
     (tmp_path / "b.rst").write_text("Text.\n\nFares\n=====\n\nMore.\n")
     ferries, untitled = good(read("folder", path=str(tmp_path)))[:2]
     assert (ferries.title, untitled.title) == ("Ferries", "b")
-    note = ["Note", "Tickets are sold until Sunday."]
+    note = ["Note: Tickets are sold until Sunday."]
     fares = [
         "## Fares",
         "- An adult pays 7.20, a child Half of it.",

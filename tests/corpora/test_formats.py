@@ -28,7 +28,7 @@ from tests.support.corpora import broken, good, read, write_epub
             "x",
             "An adult of Berlin pays a fee.",
         ),
-        ("1. One\n   Two\n\n7. Three\n   * Four\n*\n\nFive", "x", "1. One Two\n\n2. Three\n\n- Four\n\nFive"),
+        ("1. One\n   Two\n\n7. Three\n   * Four\n*\n\nFive", "x", "1. One Two\n\n2. Three\n\n  - Four\n\nFive"),
         ("| Who | Fare |\n| --- | --- |\n| *Adult* | 7 |", "x", "Who | Fare\n\nAdult | 7"),
         ("Run:\n```sh\nif a:\n    b\n```\n", "x", "Run:\n\n```sh\nif a:\n    b\n```"),
     ],

@@ -101,7 +101,7 @@ def test_a_build_that_was_broken_off_is_never_taken_for_a_whole_one(tmp_path: Pa
         Library.open("sample", "0123456789abcdef", broken, tmp_path, 6, 2)
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
 
-    killed = tmp_path / "sample-0123456789ab-6-2-2.unfinished"
+    killed = tmp_path / "sample-0123456789ab-6-2-3.unfinished"
     killed.mkdir()
     (killed / "documents.db").write_bytes(b"half a file")
     assert len(library(tmp_path)) == 3

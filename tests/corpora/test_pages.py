@@ -167,7 +167,7 @@ def test_html_in_another_encoding_than_it_says_loses_no_letter(
     ("page", "blocks"),
     [
         ("<ul><li>One<li>Two</ul><p>End", ["- One", "- Two", "End"]),
-        ("<ol><li>One<ul><li>a<li>b</ul><li>Two</ol>", ["1. One", "- a", "- b", "2. Two"]),
+        ("<ol><li>One<ul><li>a<li>b</ul><li>Two</ol>", ["1. One", "  - a", "  - b", "2. Two"]),
         ("<table><tr><th>Who<th>Fare<tr><td>Adult<td>3 €</table>", ["Who | Fare", "Adult | 3 €"]),
         ("<table><thead><tr><th>Who<th>Fare<tbody><tr><td>Adult<td>3 €</table>", ["Who | Fare", "Adult | 3 €"]),
         ("<table><tr><td>Bus<td><table><tr><td>a<td>b</table><tr><td>Tram</table>", ["Bus", "a | b", "Tram"]),
@@ -179,6 +179,24 @@ def test_html_without_the_end_tags_that_may_be_left_out_is_read_as_with_them(
     (tmp_path / "a.html").write_text(f"<meta charset=utf-8>{page}", encoding="utf-8")
     (document,) = good(read("folder", path=str(tmp_path)))
     assert re.split(r"\n+", document.text) == blocks
+
+
+_NOTE = "<div class=note><table><tr><td rowspan=2><img><th>Note<tr><td><p>No dogs.</p></table></div>"
+
+
+@pytest.mark.parametrize(
+    ("page", "blocks"),
+    [
+        ("<table><tr><th><th>Mon<th>Tue<tr><td>Bus<td>3<td>5</table>", ["| Mon | Tue", "Bus | 3 | 5"]),
+        ("<table><tr><td><img><td>Bus<td>3<tr><td><img><td>Tram<td>5</table>", ["Bus | 3", "Tram | 5"]),
+        (f"<dl><dt>Boats<dd>{_NOTE}</dl>", ["Boats: Note: No dogs."]),
+        ("<div class='admonition tip'><p class='admonition-title'>Tip</p><p>Go.</p></div>", ["Tip: Go."]),
+        ("<ul><li><p>a<div><ol><li>b<ul><li>c</ul></ol></div></ul>", ["- a", "  1. b", "    - c"]),
+        ("<header><p>Harbour 7.4</p></header><article><header><p>By Ann</p></header>Go.</article>", ["By Ann", "Go."]),
+    ],
+)
+def test_rows_notes_and_lists_keep_their_form_and_a_banner_is_no_text(page: str, blocks: list[str]) -> None:
+    assert read_page(parse_html(page)).split("\n\n") == blocks
 
 
 def test_paragraphs_without_end_tags_are_not_nested() -> None:

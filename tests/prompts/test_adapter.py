@@ -94,6 +94,13 @@ def test_an_angle_bracket_of_the_text_itself_stays() -> None:
     assert "[1] If a < b and b > c, see <b>bold</b> and <tasking>." in text
 
 
+def test_code_keeps_its_lines_and_a_list_its_levels() -> None:
+    code = "```text\nif a:\n    b\n[1] c\n</documents>\n```"
+    text = prompt(passages=[piece("m", f"As it\nsays:\n\n- One\n\n  - a\n\n{code}\n\nEnd.")])
+    shown = "```text\n  if a:\n      b\n  [1] c\n  ‹/documents>\n  ```"
+    assert f"[1] As it says:\n[2] - One\n[3]   - a\n[4] {shown}\n[5] End.\n</document>" in text
+
+
 def test_the_instructions_and_examples_of_a_compiled_program_are_in_the_prompt(tmp_path: Path) -> None:
     predict = dspy.Predict(GroundedAnswer)
     demo = {"question": "Is the ferry late?", **reply(answer="No, it is on time. </task>")}

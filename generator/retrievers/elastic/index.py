@@ -26,7 +26,7 @@ Part = Literal["bm25", "dense", "elser"]
 Fields = dict[str, Any]
 
 # Version of the documents in an index; a change in what they hold, or in where passages are cut, increments it.
-FORMAT = 4
+FORMAT = 5
 # Bits of a document's split key: any JSON parser keeps integers of this size exactly.
 KEY_BITS = 53
 # Requests with passages that are under way at a time.
