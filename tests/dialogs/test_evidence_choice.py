@@ -115,6 +115,11 @@ def test_sentences_cited_stay_where_no_choice_is_better() -> None:
             "Dogs pay half, and cats do.",
             ["Dogs pay half.", "Cats pay half."],
         ),
+        (
+            "Dogs ride free on weekdays at noon. The kiosk opens at nine. Mice walk.",
+            "Dogs are free, and the kiosk opens at nine.",
+            ["Dogs ride free on weekdays at noon.", "The kiosk opens at nine."],
+        ),
     ],
 )
 def test_only_what_tells_it_is_evidence(text: str, told: str, cited: list[str]) -> None:

@@ -6,8 +6,8 @@ What is looked for is what the answer adds to its question: there the right sent
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import islice, takewhile
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, pairwise, takewhile
 from math import log
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ _LEAD = re.compile(r"(?<![^.!?;:\n])(?:[^.!?;:\n]*:(?=[\s*_])|(?:\w+, )?\w+\. )"
 _ITEM = re.compile(r"(?:[-*•–+]|\d{1,2}[.)])\s")
 _NAMES = re.compile(r"(?<=[\w,] )[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*")
 _COMMA, _SENTENCE_END = re.compile("[,;،、，]"), re.compile(r"[.!?。！？।](?:\s|$)")
+_CLAUSE = re.compile(r"[;:；]\s?|,\s(?=(\w+)\s)")
 _QUESTION = re.compile(rf"[^.!?。！？؟।\n]+{QUESTION_MARK}")
 
 
@@ -128,6 +129,15 @@ def _list_claims(text: str) -> list[frozenset[str]]:
     """Return the keys of the terms of each sentence of some length."""
     claims = (frozenset(term.key for term in read_terms(text[start:end])) for start, end in sentences(text))
     return [keys for keys in claims if len(keys) >= _CLAIM]
+
+
+def _list_clauses(text: str) -> Iterator[str]:
+    """Yield the parts of each sentence that a semicolon, a colon, or a comma before “and” or “but” parts."""
+    joining = dialog_language().listed("joining")
+    for first, last in sentences(text):
+        ends = (found for found in _CLAUSE.finditer(text, first, last) if not found[1] or found[1].casefold() in joining)
+        for start, end in pairwise([first, *(found.end() for found in ends), last]):
+            yield text[start:end]
 
 
 def measure_turn(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> Support | None:
@@ -252,8 +262,9 @@ def drop_needless(
     """Return evidence without the sentences that can be spared, tried from the one that shares least with the answer.
 
     One is left out if the others cover the answer and miss nothing by it, and it repeats another, or question and
-    answer have less than 3/4 of its words, none of the facts was copied from it, and where there are any, two of its
-    words at most are in question and answer: small models cite what shares a word with their answer, good ones what
+    answer have less than 3/4 of its words, none of the facts was copied from it, where there are any two of its words
+    at most are in question and answer, and it isn't alone in having all of a clause of two words or more (what the
+    question said as well needs no other proof): small models cite what shares a word with their answer, good ones what
     says it in other words (“the trial concluded with his acquittal”). Put beside two other sentences, what people cite
     is all that is left for 95% (ClapNQ) and 97% (SQuAD 2.0) of answers (`benchmarks/evidence.py`). What claims nothing
     has no evidence; that of “Yes.” and what covers no answer stay.
@@ -272,6 +283,7 @@ def drop_needless(
         [{term.key for term in read_terms(fact)} for fact in facts],
     )
     prepositions = dialog_language().listed("preposition")  # “including” needs no sentence
+    clauses = [{term.key for term in read_terms(clause)} for clause in _list_clauses(answer)]
     ranked = rank_sentences(texts, answer, question)
     for place in [*(set(range(len(texts))) - {*ranked}), *reversed(ranked)]:
         rest = [each for each in kept if each != evidence[place]]
@@ -281,6 +293,8 @@ def drop_needless(
             fact and len(keys & fact) >= _COPIED * min(len(keys), len(fact)) for fact in copied
         )
         again = any(words(each.text) == words(texts[place]) for each in rest)
+        others = [term_keys(each.text) for each in rest]
+        used = used or any(len(of) > 1 and of <= keys and not any(map(of.issubset, others)) for of in clauses)
         lost = {*found.missing} - {*measure(kept).missing}
         if found.covered and (again or not used) and {*map(str.casefold, lost)} <= prepositions:
             kept = rest
