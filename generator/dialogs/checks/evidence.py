@@ -135,7 +135,9 @@ def _list_clauses(text: str) -> Iterator[str]:
     """Yield the parts of each sentence that a semicolon, a colon, or a comma before “and” or “but” parts."""
     joining = dialog_language().listed("joining")
     for first, last in sentences(text):
-        ends = (found for found in _CLAUSE.finditer(text, first, last) if not found[1] or found[1].casefold() in joining)
+        ends = (
+            found for found in _CLAUSE.finditer(text, first, last) if not found[1] or found[1].casefold() in joining
+        )
         for start, end in pairwise([first, *(found.end() for found in ends), last]):
             yield text[start:end]
 
