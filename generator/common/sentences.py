@@ -94,6 +94,7 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             # Only the starts of sentences are used, so that nothing between two of them is lost.
             begun = (start + at for at in _find_starts(text[start:end], language))
             begun = (at for at in begun if not (_is_in_name(text, at) or _is_abbreviated(text, at, no_end)))
+            begun = (at for at in begun if text[at] != "|")  # of a row, “Qt | Graphics appl. | Draws”
             begun = (at for at in begun if not _NAMED_MARK.search(text[max(0, at - _ABBREVIATION) : at]))
             begun = (behind.end() if (behind := _BEHIND.match(text, at, end)) else at for at in begun)
             places = sorted({*begun, *(unit.end() for unit in _AFTER_UNIT.finditer(text, start, end))})

@@ -163,6 +163,15 @@ def test_no_sentence_ends_within_code_or_behind_a_mark_in_quotes(sentence: str) 
     assert list_sentences(f"{sentence} It ends here.") == [sentence, "It ends here."]
 
 
+def test_no_sentence_begins_with_what_parts_the_cells_of_a_row() -> None:
+    row = "freecad | I:16 | Qt-Appl. | System for design. It is large."
+    assert list_sentences(f"{row}\nkicad | I:14 | GTK | Draws.") == [
+        "freecad | I:16 | Qt-Appl. | System for design.",
+        "It is large.",
+        "kicad | I:14 | GTK | Draws.",
+    ]
+
+
 def test_a_heading_is_its_line() -> None:
     lines = [
         "## 3.1. The package name",
