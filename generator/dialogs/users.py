@@ -73,15 +73,16 @@ def localise(question_type: QuestionType) -> QuestionType:
 def make_slips(text: str, draw: random.Random) -> str:
     """Return a text with a slip in a content word, a long one perhaps with two: letters swapped, or a neighbour's key.
 
-    The first letter of a word is never wrong, as people's seldom is.
+    The first letter of a word is never wrong, as people's seldom is; nor is the only content word, without which nobody
+    could tell what is asked (“et le vert ?”, “et le very ?”).
     """
     words = [
         match.span()
         for match in _WORD.finditer(text)
         if match[0].casefold() not in dialog_language().listed("function")
     ]
-    slips = 1 + (draw.random() < 0.5 and len(words) >= _TWO_SLIPS)
-    for start, end in sorted(draw.sample(words, min(len(words), slips))):
+    slips = 1 + (draw.random() < 0.5 and len(words) >= _TWO_SLIPS) if len(words) > 1 else 0
+    for start, end in sorted(draw.sample(words, slips)):
         text = text[:start] + _slip(text[start:end], draw) + text[end:]
     return text
 
