@@ -4,6 +4,7 @@ Katsis et al. 2025, section 3.2: relevant passages are not to remain the same; t
 unique ones, people's 16.9. Of people's later turns, 6% rest on the text of earlier passages alone.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 from generator.common.language import languages
@@ -21,6 +22,7 @@ _FAR = 2 / 3
 # passages that people move on to (mtRAG) 83% have as many, of others 10%; three 90% and 20%.
 _COMMON, _SHARE = 4, 3
 _TELLING = 3  # content words that a sentence has which tells something
+_END = re.compile(r"[.!?…:;。！？؟।][\"'”’»“›)\]]*\Z")
 
 
 async def choose_focus(
@@ -75,11 +77,14 @@ def find_next_sentence(passages: Sequence[Passage], history: Sequence[Turn], pla
     evidence = [each for turn in history for each in turn.evidence]
     cited, used = {each.passage_id for each in evidence}, {each.text for each in evidence}
     documents = {p.document_id for p in passages if p.id in cited} or {p.document_id for p in passages[:1]}
-    texts = [text for p in passages if p.document_id in documents for text in told_in(p)]
-    asked = {p.text[start:end] for p in passages for start, end in prose(p.text)} & list_whole(passages)
+    # Of passages that overlap, a sentence stands where it stands first.
+    texts = list(dict.fromkeys(text for p in passages if p.document_id in documents for text in told_in(p)))
+    asked = {
+        p.text[start:end] for p in passages for start, end in prose(p.text) if not _is_cut(p, start, end)
+    } & list_whole(passages)
     last = max((number for number, text in enumerate(texts, 1) if text in used), default=0)
-    told = dict.fromkeys(texts[last:] + texts[:last])
-    free = [text for text in told if text in asked and text not in used and len(read_terms(text)) >= _TELLING]
+    free = [text for text in texts[last:] + texts[:last] if text in asked and text not in used]
+    free = [text for text in free if len(read_terms(text)) >= _TELLING]
     return free[(place - len(history)) % len(free)] if free else ""
 
 
@@ -121,6 +126,13 @@ def _share_text(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool:
     end = min(place + len(text) for _, place, text in (one, other))
     parts = {text[start - place : end - place] for _, place, text in (one, other)}
     return one[0] == other[0] and start < end and len(parts) == 1
+
+
+def _is_cut(passage: Passage, start: int, end: int) -> bool:
+    """Return True for a sentence at a passage's edge that begins in lower case, or ends without a mark."""
+    text = passage.text
+    begins = not passage.start or start > 0 or not text[start].islower()
+    return not begins or (end == len(text) and not _END.search(text))
 
 
 def _beginning(passage: Passage) -> str:

@@ -109,8 +109,18 @@ def test_a_later_question_does_not_start_from_a_sentence_that_is_cut() -> None:
     rest = make_passage("2", text, start=23, end=23 + len(text))
     found = {find_next_sentence((first, rest), (), place) for place in range(4)}
     assert found == {"Dogs stay at the gate.", "Children under six pay half the price.", "It opens at seven in May."}
+    edges = "part of the pool is wet. Dogs stay at the gate. Children under six pay half"
+    only = make_passage("3", edges, start=40, end=40 + len(edges))
+    assert {find_next_sentence((only,), (), place) for place in range(4)} == {"Dogs stay at the gate."}
     behind = B.model_copy(update={"start": 400, "text": "at six. The quay opened in May. It has a blue door."})
     assert start(Shelf([]), (A, behind), resting_on("pier")) == "Quay: The quay opened in May. It has a blue door."
+
+
+def test_the_next_sentence_follows_the_last_evidence_where_passages_overlap() -> None:
+    one = make_passage("1", "Dogs stay at the gate. Children pay half the price. The water is warm in May.")
+    other = make_passage("2", one.text[:51], start=0, end=51)
+    turn = make_turn(1, evidence=Documents(passages=(one, other)).evidence([2]))
+    assert find_next_sentence((one, other), (turn,), 1) == "The water is warm in May."
 
 
 def test_new_passages_are_those_whose_text_no_earlier_evidence_shares() -> None:
