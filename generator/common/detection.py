@@ -69,6 +69,16 @@ def find_other_language(text: str, expected: Language) -> str | None:
     return _name(other, expected) if sure >= SURE and share <= _share_of_common_words(text, other) else None
 
 
+def is_left_in_english(text: str, expected: Language) -> bool:
+    """Return True if the words of a text tell that it is in English and not in the expected language.
+
+    It asks no detector: of a half-translated manual every sentence is looked at.
+    """
+    if expected.code == ENGLISH.code or not _is_evidently_english(text):
+        return False
+    return _share_of_common_words(text, ENGLISH) > _share_of_common_words(text, expected)
+
+
 def _name(other: Language, expected: Language) -> str | None:
     return None if other.code == expected.code else other.name
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generator.common.detection import is_left_in_english
+from generator.common.language import languages
 from generator.common.passages import count_tokens, has_more_tokens, passage
 from generator.common.prose import prose
 from generator.common.scripts import words
@@ -236,7 +238,8 @@ class Planner:
     def _list_starts(self, document: Document | Passage) -> list[tuple[int, int]]:
         """Return the spans of a few sentences each that a dialog on a document can start from.
 
-        Code, contents, headings and other lines of a few words are among them where a document has nothing else.
+        Code, contents, headings and other lines of a few words are among them where a document has nothing else, as is
+        what is left in English of a translation. None goes on behind a heading.
         """
         chunks: list[tuple[int, int]] = []
         if self.topics:
@@ -247,12 +250,14 @@ class Planner:
                 first, opened = start if opened is None else opened, None
                 if document.text[end - 1] in ":：" or is_heading(document.text[start:end]):
                     opened = first
-                elif chunks and end - chunks[-1][0] <= FOCUS_CHARS:
+                elif chunks and end - chunks[-1][0] <= FOCUS_CHARS and not is_heading(document.text[first:end]):
                     chunks[-1] = (chunks[-1][0], end)
                 else:
                     chunks.append((first if end - first <= FOCUS_CHARS else start, end))
             chunks = chunks or list(prose(document.text))
             chunks = [span for span in chunks if _tells(document.text[slice(*span)])] or chunks
+            own = languages().documents
+            chunks = [span for span in chunks if not is_left_in_english(document.text[slice(*span)], own)] or chunks
         return chunks
 
     def _pick_new_focus(self, split: Split, source: Passage | str, focus: str, draw: random.Random) -> str:

@@ -19,6 +19,7 @@ from generator.dialogs.focus import FOCUS_CHARS
 from generator.dialogs.plan import Plan, Planner
 from generator.schema import Document, Passage, Turns
 from taxonomy import PLAIN, Mix, ScenarioMix, TaskMix, Taxonomy, draw, load, load_users
+from tests.support.languages import speaking
 
 WORDS = ["harbour", "ferry", "crane", "pilot", "buoy", "anchor", "tide", "storm", "light", "quay", "rope", "sail"]
 FIRST = {"direct": 0.5, "comparative": 0.3, "unanswerable": 0.2}
@@ -180,6 +181,24 @@ def test_no_question_is_to_touch_on_a_heading_or_colon_without_what_follows(tmp_
     documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
     focus = {plan.focus for plan in plans(planner(documents, validation=0), 40) if plan.source.document_id == "d"}
     assert any(opening[:2] in text for text in focus) and all(text.endswith(".") for text in focus)
+
+
+def test_no_question_is_to_touch_on_what_stands_on_both_sides_of_a_heading(tmp_path: Path) -> None:
+    told = [f"The quay {n} is wet in winter.\n\nIt dries in May." for n in range(20)]
+    text = "\n\n## In the year after that\n\n".join(told)
+    documents = Library.open("c", "0" * 12, lambda: iter([Document(id="d", text=text)]), tmp_path, 512, 100)
+    for plan in plans(planner(documents, validation=0), 20):
+        assert "##" not in plan.focus[1:] and plan.focus.endswith("It dries in May.")
+
+
+def test_questions_start_from_what_is_translated(tmp_path: Path) -> None:
+    left = "## Text\n\nText is added to your image in a new layer, and can be edited by you."
+    told = f"{left}\n\n## Der Hafen\n\nDer Hafen liegt am See.\n\n{left}"
+    made = [Document(id="d", text=told), Document(id="e", text=left)]
+    with speaking("de"):
+        documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
+        focus = {(plan.source.document_id, plan.focus[:6]) for plan in plans(planner(documents, validation=0), 20)}
+    assert focus == {("d", "## Der"), ("e", "## Tex")}, "what has nothing else is asked about it"
 
 
 def test_no_question_starts_from_code(tmp_path: Path) -> None:
