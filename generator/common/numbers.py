@@ -62,8 +62,8 @@ def write_plainly(text: str) -> str:
     """Return a text with numbers in one form.
 
     `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30", "٩:٣٠", "half past nine" and "halb zehn", `9:00` for "nine o'clock",
-    `8:45` for "a quarter to nine", `2.5` for "2½" and "2 1/2", `11000` for "$11k", `1863-1869` for "1863-69", and
-    `30 June 2024` for "2024-06-30" if it is clear which number is the month.
+    `8:45` for "a quarter to nine", `2.5` for "2½" and "2 1/2", `0.75` for "three quarters of", `11000` for "$11k",
+    `1863-1869` for "1863-69", and `30 June 2024` for "2024-06-30" if it is clear which number is the month.
     """
     if _MAYBE_FRACTION.search(text):
         text = _FRACTION.sub(_write_fraction, text)
@@ -72,6 +72,8 @@ def write_plainly(text: str) -> str:
         text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), _MIDDLE_POINT.sub(".", text))
     if percent := dialog_language().pattern("percent"):
         text = percent.sub("%", text)  # “cent” is a number
+    if quarters := dialog_language().pattern("three_quarters", text):
+        text = quarters.sub("0.75", text)
     if spoken := dialog_language().pattern("spoken_time", text):
         text = spoken.sub(_write_time, text)
     if not has_digits(text):

@@ -147,6 +147,11 @@ def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) 
 @pytest.mark.parametrize(
     ("code", "said", "source", "missing"),
     [
+        ("de", "drei Viertel, dreiviertel voll, 384 MB", "ca. ¾, zu 75 % voll, 384 MegaByte", ()),
+        ("de", "75 %, ¾", "drei Viertel", ()),
+        ("fr", "les trois quarts, 2 Go", "75 %, 2 gigaoctets", ()),
+        ("en", "three quarters of the disk, three-quarters", "¾ of the disk, 75%", ()),
+        ("en", "three quarters of the disk", "half of the disk", ("0.75",)),
         ("de", "1,2 Mrd. Euro, 2,4 Mio. Gäste", "1,2 Milliarden Euro, 2,4 Millionen Gäste", ()),
         ("de", "1,2 Milliarden Euro, 2,4 Millionen Gäste", "1,2 Mrd. Euro, 2,4 Mio Gäste", ()),
         ("de", "1.200 Mio. Euro", "1,2 Milliarden Euro", ()),
@@ -205,8 +210,9 @@ def test_words_in_other_letters(code: str, said: str, source: str) -> None:
         assert find_unsupported(said, [source]) == find_unsupported(source, [said]) == ((), (), ())
 
 
-def test_what_french_elides_says_nothing() -> None:
+def test_what_french_elides_or_joins_says_nothing() -> None:
     with speaking("fr"):
+        assert read_terms("D'abord auprès de vous, tandis que") == ()
         assert [term.text for term in read_terms("Il n'y a pas d'eau à l'hôtel, j'ai vu.")] == ["eau", "hôtel", "vu"]
 
 
