@@ -24,9 +24,9 @@ _BOILERPLATE = (
     # Tables of contents, and links to headings, notes, sources and other pages, of Confluence, DocBook, Docutils,
     # Drupal, MediaWiki, MkDocs and Sphinx.
     ".book-navigation, #breadcrumbs, .catlinks, .contents.topic, .docnav, .expand-control, .headerlink, "
-    ".Inline-Template, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, .page-metadata, "
-    ".pageSection:has(.pageSectionTitle), #footer, .printfooter, .shortdescription, #siteSub, .toc, .toc-macro, "
-    ".toctree-wrapper, .viewcode-link, [class*=footnote-back], .reversefootnote, "
+    ".Inline-Template, .longdesc-link, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, "
+    ".page-metadata, .pageSection:has(.pageSectionTitle), #footer, .printfooter, .shortdescription, #siteSub, .toc, "
+    ".toc-macro, .toctree-wrapper, .viewcode-link, [class*=footnote-back], .reversefootnote, "
     ".footnote-reference, sup:has(a[href*='#']), a[href*='#'] > sup"
 )
 # What blogs, newspapers and shops put beside their text, by its class.

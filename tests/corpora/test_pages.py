@@ -101,6 +101,14 @@ def test_an_export_of_confluence_is_its_page(tmp_path: Path) -> None:
     assert (document.title, document.text) == ("OPS : Boat duty", "Check the ropes.\n\n```text\nmake ropes\n```")
 
 
+def test_links_to_descriptions_of_pictures_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "mines.html").write_text("""<h1>Mines</h1><p>Press f.</p><div class="mediaobject"><img src="f.png" />
+        <div class="longdesc-link" align="right"><br clear="all" /><span class="longdesc-link">[<a href="ld.html"
+        target="longdesc">D</a>]</span></div></div><p>It sets a flag.</p>""")
+    (document,) = good(read("folder", path=str(tmp_path)))
+    assert document.text == "Press f.\n\nIt sets a flag."
+
+
 def test_a_saved_page_of_wikipedia_is_its_article(tmp_path: Path) -> None:
     (tmp_path / "trams.html").write_text("""
         <title>Trams - Wikipedia</title><div class="shortdescription" style="display:none">Tram network</div>
