@@ -211,10 +211,13 @@ def _find_empty_cells(soup: "Tag") -> set[int]:
 def _find_menus(soup: "Tag", hidden: set[int]) -> set[int]:
     """Return the ids of blocks that are links with hardly a word between, and of those named for what stands beside.
 
-    None holds the page's heading, and none of the latter a half of its text. What is `hidden` isn't counted.
+    None holds the page's heading, and none of the latter a half of its text. What is `hidden` isn't counted. A table
+    with names above its columns has data, whatever its cells link to.
     """
     from bs4.element import Tag
 
+    tables = [table for table in soup.find_all("table") if _has_header(table)]
+    data = {id(link) for table in tables for link in table.find_all("a")}
     tags = [tag for tag in (soup, *soup.descendants) if isinstance(tag, Tag)]
     size, linked, links = Counter[int](), Counter[int](), Counter[int]()  # characters, those in links, links
     for tag in reversed(tags):
@@ -222,7 +225,8 @@ def _find_menus(soup: "Tag", hidden: set[int]) -> set[int]:
         if own in hidden:
             continue
         size[own] += sum(len(text.strip()) for text in tag.find_all(string=True, recursive=False))
-        if tag.name == "a" and size[own] and not str(tag.get("href", "mailto:")).startswith(("mailto:", "tel:")):
+        is_link = tag.name == "a" and own not in data
+        if is_link and size[own] and not str(tag.get("href", "mailto:")).startswith(("mailto:", "tel:")):
             linked[own], links[own] = size[own], 1
         for counts in (size, linked, links):
             counts[above] += counts[own]
@@ -237,6 +241,13 @@ def _find_menus(soup: "Tag", hidden: set[int]) -> set[int]:
     main = {id(tag) for heading in soup.find_all("h1") for tag in (heading, *heading.parents)}
     blocks = {id(tag): tag for tag in tags if tag.name in _BLOCKS}
     return {own for own, tag in blocks.items() if own not in main and (is_menu(own) or is_beside(own, tag))}
+
+
+def _has_header(table: "Tag") -> bool:
+    """Return True for a table whose first row has several cells, all of them headers."""
+    row = table.find("tr")
+    cells = row.find_all(("td", "th"), recursive=False) if row else []
+    return len(cells) > 1 and all(cell.name == "th" for cell in cells)
 
 
 def _whole(piece: "Tag") -> str:

@@ -190,6 +190,9 @@ def test_html_without_the_end_tags_that_may_be_left_out_is_read_as_with_them(
 
 
 _NOTE = "<div class=note><table><tr><td rowspan=2><img><th>Note<tr><td><p>No dogs.</p></table></div>"
+_HEAD = "<tr><th>Package<th>Used<th>For</tr>"
+_CELLS = [f"mozc{n} | V:{n} | Kana" for n in "12"]
+_ROWS = "".join(f"<tr><td><a href='/p'>mozc{n}</a><td><a href='/u'>V:{n}</a><td><a href='/l'>Kana</a>" for n in "12")
 
 
 @pytest.mark.parametrize(
@@ -201,9 +204,11 @@ _NOTE = "<div class=note><table><tr><td rowspan=2><img><th>Note<tr><td><p>No dog
         ("<div class='admonition tip'><p class='admonition-title'>Tip</p><p>Go.</p></div>", ["Tip: Go."]),
         ("<ul><li><p>a<div><ol><li>b<ul><li>c</ul></ol></div></ul>", ["- a", "  1. b", "    - c"]),
         ("<header><p>Harbour 7.4</p></header><article><header><p>By Ann</p></header>Go.</article>", ["By Ann", "Go."]),
+        (f"<div><p>Tools<table>{_HEAD}{_ROWS}</table></div>", ["Tools", "Package | Used | For", *_CELLS]),
+        (f"<p>Tools</p><table><tr><th colspan=3>See also</tr>{_ROWS}</table>", ["Tools"]),
     ],
 )
-def test_rows_notes_and_lists_keep_their_form_and_a_banner_is_no_text(page: str, blocks: list[str]) -> None:
+def test_a_page_gives_what_a_browser_shows(page: str, blocks: list[str]) -> None:
     assert read_page(parse_html(page)).split("\n\n") == blocks
 
 
