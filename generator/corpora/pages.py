@@ -155,7 +155,7 @@ def _strings(soup: "Tag") -> Iterator[str]:
     """
     from bs4.element import CData, NavigableString, Tag
 
-    hidden = {id(tag) for tag in soup.select(_BOILERPLATE)}
+    hidden = {id(tag) for tag in soup.select(_BOILERPLATE)} - {id(tag) for tag in _find_shown(soup)}
     hidden |= _find_menus(soup, hidden)
     tables = soup.select("table:not(:has(table)):has([rowspan], [colspan])")
     rows = {id(row): cells for table in tables for row, cells in spread_cells(table)}
@@ -206,6 +206,19 @@ def _find_empty_cells(soup: "Tag") -> set[int]:
     named = {id(cell.find_parent("table")) for cell in cells if cell.get_text().strip()}
     empty = (cell for cell in cells if id(cell.find_parent("table")) in named and not cell.get_text().strip())
     return {id(cell) for cell in empty if sum(bool(other.get_text().strip()) for other in cell.next_siblings) > 1}
+
+
+def _find_shown(soup: "Tag") -> Iterator["Tag"]:
+    """Yield the last of the parts of a sentence that are all hidden: a script shows one, such as the keys of a system.
+
+    In LibreOffice's help the last are those of any other system: “Press <Command|Ctrl>+F”.
+    """
+    from bs4.element import Tag
+
+    for last in soup.select("span > [hidden]:last-child:not(:first-child)"):
+        around = last.parent.contents if last.parent else ()
+        if all(piece.has_attr("hidden") if isinstance(piece, Tag) else not str(piece).strip() for piece in around):
+            yield last
 
 
 def _find_menus(soup: "Tag", hidden: set[int]) -> set[int]:

@@ -206,6 +206,8 @@ _ROWS = "".join(f"<tr><td><a href='/p'>mozc{n}</a><td><a href='/u'>V:{n}</a><td>
         ("<header><p>Harbour 7.4</p></header><article><header><p>By Ann</p></header>Go.</article>", ["By Ann", "Go."]),
         (f"<div><p>Tools<table>{_HEAD}{_ROWS}</table></div>", ["Tools", "Package | Used | For", *_CELLS]),
         (f"<p>Tools</p><table><tr><th colspan=3>See also</tr>{_ROWS}</table>", ["Tools"]),
+        ("<p>Press <span><b hidden>Cmd</b> <b hidden=true>Ctrl</b></span>+F.", ["Press Ctrl+F."]),
+        ("<p>Press F<span><b hidden>1</b></span><span>2<b hidden>3</b><b hidden>4</b></span>.", ["Press F2."]),
     ],
 )
 def test_a_page_gives_what_a_browser_shows(page: str, blocks: list[str]) -> None:
