@@ -57,6 +57,9 @@ _TERM = re.compile(r"([^\s.?!:])\s*\x1d[\s|]*(?![-#`\s|\1]|\d+\. )")
 # So do several terms with one explanation: “-f, --force: as it says”
 _TERM_ENDS = {"dd": _TERM_END, "dt": 2 * _TERM_END}
 _TERMS = re.compile(r"([^\s.?!:])[^\S\x1f]*\x1d\x1d\s*")
+# Between Chinese and Japanese letters the end of a source's line is no space.
+_WIDE = "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff60"
+_LINE_END = re.compile(rf"(?<=[{_WIDE}])[ \t\r]*\n[ \t\r\n]*(?=[{_WIDE}])")
 _NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
 _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _LABELS = ".admonition-title, :is(.caution, .important, .note, .tip, .warning) > table th"  # the latter are DocBook's
@@ -116,7 +119,7 @@ def read_page(soup: "BeautifulSoup") -> str:
     """
     main = soup.select("main, [role=main]")
     text = "".join(_strings(main[0] if len(main) == 1 else soup))
-    text = _NOTE_BEFORE_STOP.sub("", text)
+    text = _LINE_END.sub("", _NOTE_BEFORE_STOP.sub("", text))
     text = _TERMS.sub(r"\1, ", text)
     blocks = _TERM.sub(r"\1: ", text).replace(_TERM_END, _BREAK).split(_BREAK)
     # A row is a line whatever paragraphs its cells have, unless the table lays out a page.

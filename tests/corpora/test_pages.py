@@ -208,6 +208,9 @@ _ROWS = "".join(f"<tr><td><a href='/p'>mozc{n}</a><td><a href='/u'>V:{n}</a><td>
         (f"<p>Tools</p><table><tr><th colspan=3>See also</tr>{_ROWS}</table>", ["Tools"]),
         ("<p>Press <span><b hidden>Cmd</b> <b hidden=true>Ctrl</b></span>+F.", ["Press Ctrl+F."]),
         ("<p>Press F<span><b hidden>1</b></span><span>2<b hidden>3</b><b hidden>4</b></span>.", ["Press F2."]),
+        ("<p>切り、\n その<b>上に</b>\n貼る。\nGIMP\nの Linux 版。", ["切り、その上に貼る。 GIMP の Linux 版。"]),
+        ("<table><tr><td>あ\n<td>い\n</table><p>う\n<p>え<pre>お\nか</pre>", ["あ | い", "う", "え", "お\nか"]),
+        ("<p>한국어\n문장", ["한국어 문장"]),
     ],
 )
 def test_a_page_gives_what_a_browser_shows(page: str, blocks: list[str]) -> None:
