@@ -1,10 +1,11 @@
 """Have the model choose evidence once more, where the sentences it cited don't cover its answer."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import dspy
 
-from generator.common.language import languages
+from generator.common.language import dialog_language, languages
 from generator.common.prose import told_in
 from generator.common.sentences import sentences
 from generator.dialogs.checks.evidence import (
@@ -27,6 +28,7 @@ from generator.schema import Evidence, Passage, Turn
 # people cite for ClapNQ's answers it adds another sentence to 4 of 296 (by one word, to 9), and the one that is left
 # out to 431 of 528 that the others cover (by one word, to 469).
 _COMPLETES = 2
+_PAIR = 2  # letters, by which words are compared where no spaces part them
 
 
 async def choose_evidence(predict: dspy.Predict, documents: Documents, history: Sequence[Turn], turn: Turn) -> Turn:
@@ -105,7 +107,13 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
 
 def _completes(found: Support, more: Support) -> bool:
     """Return True if a sentence that joins one's choice tells at least two words of the answer that this lacks."""
-    return len(found.missing) - len(more.missing) >= _COMPLETES
+    return _count_words(found.missing) - _count_words(more.missing) >= _COMPLETES
+
+
+def _count_words(terms: Sequence[str]) -> int:
+    """Return how many words are missing: of pairs of letters those that overlap are of one, 起こ and こり."""
+    joined = (before[1:] == pair[:1] for before, pair in pairwise(terms) if len(before) == len(pair) == _PAIR)
+    return len(terms) - (0 if dialog_language().spaced else sum(joined))
 
 
 def _only(told: set[str], evidence: Sequence[Evidence], documents: Documents) -> tuple[Evidence, ...]:

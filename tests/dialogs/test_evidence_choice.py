@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 from dspy import lm15
 
+from generator.common.language import Languages, load_language, use_languages
 from generator.common.passages import passage
 from generator.dialogs.steps import Answer, Asked
 from generator.schema import Document, Passage, Turn
@@ -209,6 +210,19 @@ def test_no_sentence_joins_a_choice_that_covers_the_answer_for_one_word_of_it() 
     records = piece("records", f"{album} {single} It has a lamp.")
     assert cite(model, "How did the album do?", [records], reasoning=False) == [album]
     assert model.stages == ["answer", "evidence"]
+
+
+def test_where_no_spaces_part_words_two_pairs_of_letters_may_be_one() -> None:
+    """“起こります” is one word, which the other sentence has by chance."""
+    edge = "これを忘れるとサブピクセルで線が入り、描線の縁で不完全消去をひきおこします。"
+    other = "透過効果では完全な透過が起こります。"
+    model = Scripted(
+        answer=["サブピクセルで線が入り、描線の縁で不完全消去が起こります。"], evidence=[{"evidence": [1]}]
+    )
+    japanese = load_language("ja")
+    with use_languages(Languages(japanese, japanese)):
+        found = cite(model, "忘れるとどうなりますか？", [piece("edges", f"{edge}{other}鞄は赤い。")], reasoning=False)
+    assert found == [edge]
 
 
 @pytest.mark.parametrize(
