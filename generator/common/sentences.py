@@ -38,15 +38,20 @@ _QUOTE, _WORDS = re.compile(r"[\"“”„«»‹›「」『』]"), re.compile(
 # Of a sentence before: “… they say.” [Anarchy, p. 30] That is …”, and the second mark of “… called ""yes."" He …”.
 _BEHIND = re.compile(r'\[[^\[\]\n]*\bpp?\. ?\d[^\[\]\n]*\]\s*|(?<=["”])["”](?!\w)\s*')
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
+_CUT_FENCE = re.compile(r"(?<=\n\n)```\Z")  # no code ends in an empty line
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
 
 
 def find_code(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of blocks of code with their fences, as Markdown writes them; a passage may cut one.
 
-    What ends a block has no language behind its marks; so has its beginning in some texts, where two follow each other.
+    What ends a block has no language behind its marks; so has its beginning in some texts, where two follow each other,
+    and at the end of a passage, which may cut it before the language.
     """
-    fences = [(fence.start(), fence.end(), fence[1].strip()) for fence in _FENCE.finditer(text)]
+    fences = [
+        (fence.start(), fence.end(), fence[1].strip() or _CUT_FENCE.match(text, fence.start()))
+        for fence in _FENCE.finditer(text)
+    ]
     opened: int | None = None
     for number, (start, end, language) in enumerate(fences):
         if opened is not None:

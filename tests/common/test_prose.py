@@ -50,6 +50,9 @@ def test_a_block_of_code_is_one_sentence_and_no_prose() -> None:
     [
         ("b = 1\n```\n\nThen run it.\n\n```sh\nrun", ["Then run it."]),  # cut at both ends
         ("b = 1\n```\n\nThen run it.", ["Then run it."]),
+        ("Read it.\n\nThen run it:\n\n```", ["Read it.", "Then run it:"]),  # cut before the language
+        ("b = 1\n```\n\nThen run it:\n\n```", ["Then run it:"]),
+        ("Then run it.\n\n```sh\nrun\n\nb = 1\n```", ["Then run it."]),
         ("Run it:\n```\nrun\n```\nand wait.\n```\nwait\n```", ["Run it:", "and wait."]),  # no language
         ("```sh\n" + "word " * 300 + "\n```\nDone.", ["Done."]),  # longer than a sentence
         ("Use ```x``` for code.\nDone.", ["Use ```x``` for code.", "Done."]),
