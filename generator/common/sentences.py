@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from generator.common.language import languages, load_language
+from generator.common.scripts import UNSPACED
 
 LONGEST_SENTENCE = 600
 # A line is segmented in chunks of so many characters, since segmentation takes quadratic time in some scripts; the
@@ -33,7 +34,10 @@ _WITHOUT = str.maketrans("()<", "===")
 _START_AFTER_STOP = re.compile(r"(?<=[。！？])[\da-z]")
 _DIGIT_AFTER_WORD = re.compile(r"(?<=[a-zäöüß]{3}\. )\d")  # “… eine Brücke leiten. 640 Arbeiter …”
 # Sentencex pairs straight quotation marks as they come: behind a quotation that a passage cuts, all others would turn.
-_OPENING, _CLOSING = re.compile(r'(?<![^\s(\[{,:=–—-])"(?=\S)'), re.compile(r'"(?!\w)')
+# Where no spaces are written they are beside others: “…为"LANG=C"。"LANG=ja"是…”.
+_BESIDE = rf"[{UNSPACED}。！？、，；：]"
+_OPENING = re.compile(rf'(?:(?<![^\s(\[{{,:=–—-])"(?=\S)|(?<={_BESIDE})"(?=[!-~]))')
+_CLOSING = re.compile(rf'"(?!\w)|(?<=[!-~])"(?={_BESIDE})')
 _QUOTE, _WORDS = re.compile(r"[\"“”„«»‹›「」『』]"), re.compile(r"\w")
 # Of a sentence before: “… they say.” [Anarchy, p. 30] That is …”, and the second mark of “… called ""yes."" He …”.
 _BEHIND = re.compile(r'\[[^\[\]\n]*\bpp?\. ?\d[^\[\]\n]*\]\s*|(?<=["”])["”](?!\w)\s*')

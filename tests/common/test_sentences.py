@@ -68,13 +68,16 @@ def test_a_quotation_is_one_sentence_unless_it_is_too_long() -> None:
 
 
 @pytest.mark.parametrize("code", ["ja", "zh"])
-def test_a_sentence_may_begin_with_a_digit_or_small_letter_where_no_spaces_are_written(code: str) -> None:
+def test_a_sentence_may_begin_with_a_digit_small_letter_or_quotation_where_no_spaces_are_written(code: str) -> None:
     parts = [
         "月曜日は休館日です。",
         "iPhoneで開きます。",
         "5冊まで借りられます。",
         "「はい。3回です。」",
         "２０日は休みです。",
+        '"LANG=C" と "LANG=ja" は違います。',
+        '文件"/etc/hosts"的权限是"644"。',
+        '"root"可以写。',
     ]
     text = "".join(parts)
     assert [text[start:end] for start, end in sentences(text, code)] == parts
