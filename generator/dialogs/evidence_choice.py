@@ -13,6 +13,7 @@ from generator.dialogs.checks.evidence import (
     Support,
     drop_needless,
     find_telling,
+    find_unread_language,
     list_said,
     list_told,
     measure_support,
@@ -41,7 +42,8 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     nothing is cited, and where it covers more, alone, with the sentences cited or with another of these; where there is
     neither, the best of them does, with another if they then cover it. One that covers the answer is joined only by
     what tells two words more of it. A failed call changes nothing that is cited. A title, a heading or a question is
-    never evidence, and no sentence that can be spared, or that another passage has whole.
+    never evidence, and no sentence that can be spared, or that another passage has whole. What is cited in another
+    language is left to the model.
 
     Args:
         predict: of `ChooseEvidence`.
@@ -65,7 +67,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
         telling = find_telling(texts, ranked, turn.answer, said) if rated[0] or not cited else None
         if telling is not None:
             cited = documents.evidence([telling + 1])
-        elif not rated[0] and rate(documents.evidence(shown)) > rated:
+        elif not rated[0] and rate(documents.evidence(shown)) > rated and not find_unread_language(cited):
             try:
                 reply = await call(
                     predict,

@@ -32,8 +32,8 @@ from generator.common.support import (
 )
 from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests
-from generator.dialogs.checks.evidence import drop_counts, find_uncovered, is_telling
-from generator.schema import Passage, Record, Turn, Verdict
+from generator.dialogs.checks.evidence import drop_counts, find_uncovered, find_unread_language, is_telling
+from generator.schema import Evidence, Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
 # The most that an answer is worth with a number in digits, with a unit, or above three, that stands nowhere: among the
@@ -240,7 +240,7 @@ class GroundingJudge(ComputingJudge):
         # An earlier answer that rests on these passages adds only what it made up.
         own = [t for t in history if not t.evidence or not shown.issuperset(e.passage_id for e in t.evidence)]
         said = [*(t.meant for t in history), *(t.answer for t in own), turn.meant]
-        verdict = self.judge_answer(turn.answer, passages, said)
+        verdict = self.judge_answer(turn.answer, passages, said, turn.evidence)
         if (
             verdict.label == "incorrect"
             and _declines(turn)
@@ -252,11 +252,14 @@ class GroundingJudge(ComputingJudge):
             return verdict
         return self.verdict("incorrect", why, verdict.score)
 
-    def judge_answer(self, answer: str, passages: Sequence[Passage], said: Sequence[str]) -> Verdict:
+    def judge_answer(
+        self, answer: str, passages: Sequence[Passage], said: Sequence[str], evidence: Sequence[Evidence] = ()
+    ) -> Verdict:
         """Return the verdict on an answer; its score is the probability that people find it grounded.
 
         Args:
             said: the dialog up to the answer.
+            evidence: what it cites, if that is known.
         """
         if not has_words(answer):
             return self.verdict(UNJUDGED, "no answer")
@@ -316,7 +319,10 @@ class GroundingJudge(ComputingJudge):
         computed = bool(sums) and all(read_terms(number)[0].key in sums for number in telling)
         if small or reworded or computed or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
-        if label == "incorrect" and (other := _find_other_language(passages)):
+        other = label == "incorrect" and (
+            _find_other_language(passages) or find_unread_language(evidence, missing.numbers)
+        )
+        if other:
             return self.verdict(UNJUDGED, f"no words can be compared: {dialog_language().name} about {other}")
         lead = "all but these are supported" if label == "correct" else "words without support"
         why = f"{lead}: {', '.join(named[:12])}" if named else "all of its content words are supported"

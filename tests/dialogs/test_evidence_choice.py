@@ -274,3 +274,10 @@ def test_evidence_is_what_covers_the_answer_whether_nothing_is_chosen_or_too_muc
     model = Scripted(answer=["It takes 40 minutes, and cars wait for the barge."], evidence=[{"evidence": chosen}] * 2)
     both = ["A car waits for the barge.", "The ferry takes 40 minutes and no cars."]
     assert sorted(cite(model, "How long is the trip?", [piece("ferry", text)], reasoning=False)) == both
+
+
+def test_what_is_cited_in_another_language_is_left_to_the_model() -> None:
+    german = "Erwachsene zahlen am Automaten fünf Kronen, wenn sie mit der Straßenbahn fahren."
+    model = Scripted(answer=[{"answer": TOLD, "evidence": [1]}])
+    assert cite(model, passages=[piece("fares", f"{german} The machine in the hall takes only coins.")]) == [german]
+    assert model.stages == ["answer"]

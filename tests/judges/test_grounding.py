@@ -517,6 +517,41 @@ def test_an_answer_from_a_passage_in_another_language_is_not_judged() -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "told", "answer", "label"),
+    [
+        ("it", "This can cause noticeable changes in your image.", "Sì, l'aspetto può cambiare molto.", "unjudged"),
+        ("ru", "This can cause noticeable changes in your image.", "Да, вид может заметно измениться.", "unjudged"),
+        (
+            "es",
+            "A limitation of gif images is, that it supports a maximum of 256 colors.",
+            "No admite nada por encima de las 512 tonalidades.",
+            "incorrect",
+        ),
+        (
+            "it",
+            "Così si perdono i livelli e la trasparenza del disegno.",
+            "Sì, l'aspetto può cambiare molto.",
+            "incorrect",
+        ),
+    ],
+)
+def test_evidence_in_another_language_than_its_document_is_compared_by_figures_alone(
+    code: str, told: str, answer: str, label: str
+) -> None:
+    """Of manuals that are translated in part, a passage has sentences in two languages."""
+    around = {
+        "it": "Il comando esporta il disegno nel formato scelto, che non conserva tutte le sue proprietà.",
+        "es": "La orden exporta el dibujo en el formato elegido, que no conserva todas las propiedades del original.",
+        "ru": "Команда сохраняет рисунок в выбранном формате, который поддерживает не все его свойства.",
+    }[code]
+    page = piece("page", f"{around} {told}")
+    cited = (make_evidence_of(page, told),)
+    with speaking(code):
+        turn = make_turn(1, query="?", answer=answer, evidence=cited, planned=PLANNED, reasoning=told)
+        assert asyncio.run(GroundingJudge().judge((page,), (), turn)).label == label
+
+
+@pytest.mark.parametrize(
     ("code", "answer", "label"),
     [
         ("de", "Ich weiß leider nicht, ob es in der Bücherei einen Kaffeeautomaten für die Besucher gibt.", "correct"),

@@ -11,6 +11,7 @@ from itertools import islice, pairwise, takewhile
 from math import log
 from typing import NamedTuple
 
+from generator.common.detection import find_other_language
 from generator.common.language import dialog_language, languages
 from generator.common.numerals import may_be_spelt_out
 from generator.common.refusals import drop_closings, drop_refusals
@@ -163,7 +164,7 @@ def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: T
     """Return why the evidence of a generated answer doesn't cover it, or None; what people cite is left to them.
 
     A reply that answers nothing may ask back, deny and name things in words of its own. What it tells beside that has
-    no number or name but the evidence's.
+    no number or name but the evidence's. Of evidence in another language only figures can be compared.
     """
     comparable = _is_generated(turn) and not languages().differ
     support = measure_turn(passages, history, turn) if comparable else None
@@ -174,6 +175,8 @@ def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: T
         if telling.isdisjoint(support.missing):
             return None
     if _retells(drop_refusals(turn.answer), list_told(turn.evidence, passages)):
+        return None
+    if find_unread_language(turn.evidence, support.missing):
         return None
     return f"the evidence doesn't cover: {', '.join(support.missing) or 'the answer'}"
 
@@ -186,6 +189,17 @@ def _retells(answer: str, told: Sequence[str]) -> bool:
     own = find_unsupported(answer, told)
     says = len(read_terms(answer)) >= _CLAIM and not (own.numbers or own.names)
     return says and coverage(answer, told) >= _LEAST_CONFIRMED
+
+
+def find_unread_language(evidence: Sequence[Evidence], missing: Sequence[str] = ()) -> str | None:
+    """Return the language of a cited sentence that isn't in the dialog's, as some of half-translated documents are.
+
+    None if there is none, or something is missing that is the same in any language: a figure but those below 100.
+    """
+    if any(_DIGIT.search(text) and not (text.isdigit() and len(text) <= len("99")) for text in missing):
+        return None
+    expected = dialog_language()
+    return next(filter(None, (find_other_language(each.text, expected) for each in evidence)), None)
 
 
 def find_untold(answer: str, question: str, history: Sequence[Turn], passages: Sequence[Passage]) -> str | None:
