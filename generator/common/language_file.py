@@ -41,6 +41,7 @@ WordList = Literal[
 ]
 PatternName = Literal[
     "no_end",  # a full stop that ends no sentence, up to where the next one would begin
+    "end",  # a word that sentencex takes for an abbreviation, where it ends a sentence, up to the next one
     "condition",  # of a clause, what says nothing of what is known (“if it isn't specified”)
     "refusal",  # a clause that says that something isn't known
     "referral",  # sends the user elsewhere, which beside a refusal claims nothing

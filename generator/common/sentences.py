@@ -92,7 +92,7 @@ def sentences(text: str, language: str = "") -> tuple[tuple[int, int], ...]:
 def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
     spans: list[tuple[int, int]] = []
     known = next((each for each in languages() if each.code == language), None) or load_language(language)
-    no_end = known.pattern("no_end")
+    no_end, ends = known.pattern("no_end"), [_AFTER_UNIT, *filter(None, [known.pattern("end")])]
     for block_start, block_end, is_code in _blocks(text):
         if is_code:
             spans.extend(piece.span() for piece in _PIECE.finditer(text, block_start, block_end))
@@ -106,7 +106,7 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
             begun = (at for at in begun if text[at] != "|")  # of a row, “Qt | Graphics appl. | Draws”
             begun = (at for at in begun if not _NAMED_MARK.search(text[max(0, at - _ABBREVIATION) : at]))
             begun = (behind.end() if (behind := _BEHIND.match(text, at, end)) else at for at in begun)
-            places = sorted({*begun, *(unit.end() for unit in _AFTER_UNIT.finditer(text, start, end))})
+            places = sorted({*begun, *(each.end() for of in ends for each in of.finditer(text, start, end))})
             starts = [start, *(at for at, after in pairwise([*places, end]) if _WORDS.search(text, at, after)), end]
             if start == block_start and len(starts) > 2 and _LIST_MARKER.fullmatch(text, starts[0], starts[1]):
                 del starts[1]

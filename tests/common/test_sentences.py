@@ -113,7 +113,10 @@ def test_an_abbreviation_ends_no_sentence(code: str, text: str) -> None:
         ("de", ["Sie durfte eine Brücke leiten.", "640 Arbeiter waren dabei."]),
         ("en", ["It fell within 24 h.", "Plasma rose to 5 mg/l.", "A walk took 90 min."]),
         ("es", ["Dura 20 minutos aprox.", "El museo abre a las 9 a. m.", "Cierra a las 5."]),
+        ("es", ["Puede instalarlo o no.", "Funciona igual de bien.", "No hay nada en contra."]),
         ("fr", ["C'est de l'art.", "Il est là."]),
+        ("it", ["Salva nel file.", "È in RGB.", "Passa alla GUI.", "Non finisce mai.", "Chiude."]),
+        ("it", ["Lo dicono gli AA. VV. nel libro loro."]),
         ("pt", ["Dura 20 minutos aprox.", "O museu abre."]),
     ],
 )
