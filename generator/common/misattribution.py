@@ -85,19 +85,25 @@ def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list
             ):
                 found.append(value.spelt)
     tables = [table for source in sources for table in _read_tables(source)]
-    rows = (_find_of_other_rows(text[start:end], asked, tables) for start, end in sentences(text)) if tables else ()
+    beside = [line for source in sources for line in source.split("\n") if " | " not in line] if tables else []
+    rows = (_find_of_other_rows(text[start:end], asked, tables, beside) for start, end in sentences(text))
     return [*found, *(number for row in rows for number in row if number not in found)]
 
 
-def _find_of_other_rows(sentence: str, asked: frozenset[str], tables: Sequence[Sequence[_Row]]) -> list[str]:
+def _find_of_other_rows(
+    sentence: str, asked: frozenset[str], tables: Sequence[Sequence[_Row]], beside: Sequence[str]
+) -> list[str]:
     """Return the numbers of a sentence that stand in other rows of a table than the one that it names.
 
     The row that it names, or else the question, has other numbers in that column, and none of the sentence's own. What
-    another row has that it names, too, is that row's, unless it lists both (“for books and films”).
+    another row has that it names, too, is that row's, unless it lists both (“for books and films”). One that a line
+    beside the tables has, with another word or number of the sentence, needs no row.
     """
     terms = read_terms(sentence)
     numbers = {term.key: term.text for term in terms if term.kind == "number" and has_digits(term.text)}
     keys = {term.key for term in terms}
+    told = [keys & term_keys(line) for line in beside] if numbers and tables else []
+    numbers = {key: spelt for key, spelt in numbers.items() if not any(key in line and len(line) > 1 for line in told)}
     found = list[str]()
     for table in tables if numbers else ():
         named = [row for row in table if row.label <= keys]
