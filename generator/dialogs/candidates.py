@@ -15,7 +15,7 @@ import dspy
 
 from generator.common.concurrency import together
 from generator.common.context import bind
-from generator.common.scripts import words
+from generator.common.scripts import count_words
 from generator.common.support import coverage, read_terms, term_keys
 from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.journal import charge, metered
@@ -165,7 +165,7 @@ def rate_question(question: str, documents: Documents, history: Sequence[Turn], 
         coverage(question, [*texts, *said_in(history)]),
         min(1, len(keys & about) / (1 if history else 2)),
         1 - known if history or not titles else float(bool(keys & titles)),
-        min(1, USUAL_WORDS / len(words(question))),
+        min(1, USUAL_WORDS / count_words(question)),
     )
     return fmean(shares)
 
@@ -191,6 +191,6 @@ async def rate_answer(
         coverage(turn.answer, [turn.meant, *(passage.titled for passage in passages)]),
         support_of(passages, history, turn).share,
         coverage(turn.meant, [turn.answer, *evidence]),
-        min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / len(words(turn.answer))),
+        min(1, len(read_terms(turn.answer)) / FEW_TERMS, LONG_ANSWER / count_words(turn.answer)),
     )
     return fmean(shares) + judged

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.candidates import read_run
+from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.candidates import NOT_BEST, Unused, collect_unused, rate_answer, rate_question
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.steps import Answer, Ask, Asked
@@ -151,6 +152,20 @@ def test_a_first_question_that_names_its_document_has_a_higher_score() -> None:
     unnamed, named = "Does it run at night for 12 crowns?", "Does the tram run at night for 12 crowns?"
     titled = Documents(passages=(TRAM.model_copy(update={"text": "It runs at night for 12 crowns.", "title": "Tram"}),))
     assert rate_question(named, titled, (), "") > rate_question(unnamed, titled, (), "")
+
+
+def test_a_question_and_an_answer_of_usual_length_score_no_less_where_no_spaces_part_words() -> None:
+    text = "緑の電車は夜に十二クローネで走ります。駅から港まで行きます。"
+    tram = piece("tram", text).model_copy(update={"title": "電車"})
+    japanese = load_language("ja")
+
+    def score(answer: str) -> float:
+        turn = make_turn(1, query="電車は走りますか？", answer=answer)
+        return asyncio.run(rate_answer(turn, (tram,), (), ()))
+
+    with use_languages(Languages(japanese, japanese)):
+        assert rate_question("緑の電車は夜に十二クローネで走りますか？", Documents(passages=(tram,)), (), "") == 1
+        assert score(4 * text) == score(text)
 
 
 @pytest.mark.parametrize(
