@@ -324,6 +324,8 @@ def test_yes_and_no_say_nothing_that_a_source_could_support(code: str, answer: s
         ("fr", "Ils coûtent, ouvrent, ferment, restent.", "Cela coûte, ouvre, ferme, reste."),
         ("es", "Se usa, se abre, entra.", "Se usan, se abren, entran."),
         ("es", "Hay que usar, abrir, entrar.", "Se usa, se abre, entra."),
+        ("it", "Si usa, si apre.", "Va usare, aprono."),
+        ("pt", "Usar, abrir.", "Que use, abrem."),
         (
             "cs",
             "Zaplatíte v hotovosti; objednává se, přijímají, nemění.",
@@ -360,6 +362,8 @@ def test_the_arabic_article_leaves_the_stem_as_it_is() -> None:
         ("de", "Ja, genau, und zwar pro Person; dafür brauchen beide allerdings den ganzen und weiteren …"),
         ("fr", "Vous pouvez et devez, je peux ; il y a toutefois, cependant, en revanche, pourtant, ensuite …"),
         ("es", "Allí, siempre que esté o haya; podrá, debería; igualmente, demasiado, en ningún …"),
+        ("it", "Entrambi, mentre nessuno deve fare altro; così ciascuno può, quindi va bene anche qualunque …"),
+        ("pt", "Além disso, essa, que ambos têm; portanto convém, enquanto nenhum deles quiser fazer …"),
         ("cs", "Ano, takže budete mít, pokud můžete; jen všechny, vám, jeho, ještě, třeba …"),
         ("ru", "Да, если вам нужно, тоже можно; только для всех, уже, ещё, после него …"),
         ("ar", "نعم، يمكنك أيضًا، وإذا كان لديك، فهو لك تقريبًا، بينما …"),
