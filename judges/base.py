@@ -3,9 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import dspy
+from pydantic import WithJsonSchema
 
 from generator.dialogs.judging import JudgeSettings
 from generator.errors import ConfigError, Rejected
@@ -17,6 +18,8 @@ UNJUDGED = "unjudged"
 SCORED = "scored"
 # The highest score of judges that rate from 1 to 10.
 BEST = 10
+# Asked for as a whole number, which every server's schema can bound; a judge that rates by halves is understood.
+Points = Annotated[float, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": BEST})]
 
 
 def rubric(module: str, name: str = "") -> str:

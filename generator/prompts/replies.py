@@ -80,15 +80,15 @@ def _join_lines(value: Any) -> Any:
     return " ".join(value) if lines else value
 
 
-def _read_digits(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+def _read_number(value: Any) -> Any:
+    return float(value) if isinstance(value, str) and re.fullmatch(r"\s*\d+(\.\d+)?\s*", value) else value
 
 
 def _lenient(annotation: Any) -> tuple[BeforeValidator, ...]:
     """Return what takes lines for a text, digits for a number and other letters for a choice, as without a schema."""
     if get_origin(annotation) is Literal:
         return (any_letters(annotation),)
-    read = {str: _join_lines, int: _read_digits}.get(annotation)
+    read = {str: _join_lines, int: _read_number, float: _read_number}.get(annotation)
     return (BeforeValidator(read),) if read else ()
 
 

@@ -7,7 +7,7 @@ our words. The paper finds that it favours text written by models, and agrees li
 import dspy
 
 from generator.prompts.sections import Conversation, Documents
-from judges.base import BEST, ModelJudge, ModelJudgeSettings, rubric
+from judges.base import BEST, ModelJudge, ModelJudgeSettings, Points, rubric
 
 
 class InItsDialog(dspy.Signature):
@@ -18,7 +18,7 @@ class InItsDialog(dspy.Signature):
     query: str = dspy.InputField(desc="The User says")
     response: str = dspy.InputField(desc="The response to judge")
     explanation: str = dspy.OutputField(desc="what speaks for and against the response", max_length=600)
-    score: int = dspy.OutputField(desc="the rating", ge=1, le=BEST, strict=True)
+    score: Points = dspy.OutputField(desc="the rating", ge=1, le=BEST, strict=True)
 
 
 class MtBenchJudge(ModelJudge):

@@ -9,7 +9,7 @@ import dspy
 
 from generator.prompts.sections import Conversation, Documents
 from generator.schema import Passage, Turn, Verdict
-from judges.base import BEST, UNJUDGED, ModelJudge, ModelJudgeSettings, rubric
+from judges.base import BEST, UNJUDGED, ModelJudge, ModelJudgeSettings, Points, rubric
 
 
 class BesideReference(dspy.Signature):
@@ -25,7 +25,7 @@ class BesideReference(dspy.Signature):
         "appropriate and complete",
         max_length=900,
     )
-    score: int = dspy.OutputField(desc="the rating", ge=1, le=BEST, strict=True)
+    score: Points = dspy.OutputField(desc="the rating", ge=1, le=BEST, strict=True)
 
 
 class ReferenceJudge(ModelJudge):

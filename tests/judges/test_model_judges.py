@@ -107,9 +107,10 @@ def test_a_label_in_other_letters_costs_no_repair(made: type[ModelJudge]) -> Non
 
 
 @pytest.mark.parametrize("made", RATING)
-def test_a_rating_in_quotes_costs_no_repair(made: type[ModelJudge]) -> None:
-    model = Scripted(judge=[json.dumps(rating(" 8 "))])
-    assert (judge(made, model).score, len(model.calls)) == (8, 1)
+@pytest.mark.parametrize(("given", "score"), [(" 8 ", 8), (7.5, 7.5), ("7.5", 7.5)])
+def test_a_rating_in_quotes_or_by_halves_costs_no_repair(made: type[ModelJudge], given: object, score: float) -> None:
+    model = Scripted(judge=[json.dumps(rating(given))])
+    assert (judge(made, model).score, len(model.calls)) == (score, 1)
 
 
 @pytest.mark.parametrize("made", RATING)
@@ -237,7 +238,7 @@ UNUSABLE: list[tuple[type[ModelJudge], Entry]] = [
     *((made, {"label": "maybe"}) for made in LABELS),
     (CorrectnessJudge, {"statements": [], "label": "correct"}),
     (CorrectnessJudge, '{"statements": [{"text": "a", "finding": "correct"}], "explanation": "Fi'),
-    *((MtBenchJudge, rating(score)) for score in (0, 11, 7.5, "good", "11", "8/10", None, True)),
+    *((MtBenchJudge, rating(score)) for score in (0, 11, 10.5, "good", "11", "8/10", None, True)),
     *(
         (made, f"{json.dumps(labelled(made, first))} Wait: {json.dumps(labelled(made, last))}")
         for made, (first, *_, last) in LABELS.items()
