@@ -126,6 +126,19 @@ def test_without_anything_measured_it_is_a_guess(site: Site, openai_server: Open
     assert row(longer)[0] > 2 * calls, "the plan counts"
 
 
+@pytest.mark.parametrize(
+    ("judge", "calls", "completion"), [("correctness", 1, 150), ("p_true", 1, 1), ("rl_f", 2, 150)]
+)
+def test_a_guess_knows_the_calls_of_a_judge_and_which_reads_one_token_alone(
+    judge: str, calls: int, completion: int, site: Site, openai_server: OpenAIServer
+) -> None:
+    settings = ("dialogs=20", "algorithm=single", f"judge={judge}")
+    made, computed, cached, written = row(estimate(site, openai_server, *settings), "judge")
+    answers, *read = row(estimate(site, openai_server, *settings), "answer")
+    assert made == pytest.approx(calls * answers / 1.2, abs=1) and written == pytest.approx(completion * made, rel=0.01)
+    assert (judge == "correctness") == ((computed + cached) / made == pytest.approx(sum(read[:2]) / answers, rel=0.01))
+
+
 def test_an_earlier_run_tells_what_a_larger_and_longer_one_takes(site: Site, openai_server: OpenAIServer) -> None:
     assert site.run(openai_server, "dialogs=8").code == 0
     earlier, site.run_dir = site.run_dir, site.folder / "larger"

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from generator.components import Components
 from generator.config.settings import ProgressiveSettings
 from generator.dialogs.plan import NUMBER_TOKENS, Plan
 from generator.execution.history import History
+from generator.prompts.adapter import P_YES, is_plain
+from generator.prompts.replies import SignatureType
 from generator.prompts.sections import Documents
 from generator.schema import Passage, Usage
 from taxonomy import QUESTIONS
@@ -112,7 +115,7 @@ class Sizes:
         rows = range(0, library.passage_count, 1 + library.passage_count // SAMPLED)
         self.passage = float(np.mean([_tokens(library.passage(row)) for row in rows]))
         self.passages = library.passage_count
-        self.judges = sum(judge.asks_model for judge in components.judges)
+        self.judged = [s for judge in components.judges if judge.asks_model for s in judge.signatures]
 
     def size(self, plan: Plan) -> dict[str, Size]:
         """Return the size of a plan by stage; `other` stands for stages that have no form here."""
@@ -121,7 +124,8 @@ class Sizes:
         said = [guesses()["turn_tokens"] * turn for turn in range(turns)]
         seen = [self._retrieved(turn) if algorithm.searches else source for turn in range(turns)]
         answers = [self.rules + documents + dialog for documents, dialog in zip(seen, said, strict=True)]
-        sizes = {"other": Size(turns, sum(answers)), "judge": Size(self.judges * turns, self.judges * sum(answers))}
+        judged = [self._judge(each, *read) for each in self.judged for read in zip(seen, said, strict=True)]
+        sizes = {"other": Size(turns, sum(answers)), "judge": Size(len(judged), sum(judged))}
         if algorithm.name == "whole":
             return sizes | {"write": Size(1, self.rules + source)}
         if isinstance(algorithm, ProgressiveSettings):
@@ -144,6 +148,11 @@ class Sizes:
             "answer": Size(turns * drawn, sum(answers) * drawn),
             "evidence": Size(turns, sum(answers)),
         }
+
+    def _judge(self, signature: SignatureType, documents: float, dialog: float) -> float:
+        """Return the tokens of a judge's prompt, which has what its signature asks for."""
+        inputs, rules = signature.input_fields, 0 if is_plain(signature) else self.rules
+        return rules + documents * ("documents" in inputs) + dialog * ("dialog" in inputs)
 
     def _retrieved(self, turn: int) -> float:
         """Return the tokens of all passages that the searches up to a turn, from 0, find."""
@@ -203,11 +212,15 @@ def _guess(sizes: Sizes, most: int, first: int) -> tuple[tuple[str, ...], Floats
     stages = tuple(sorted(name for name, size in plan.items() if name != "other" and size.calls))
     of_stages = [guess["stages"][stage] for stage in stages]
     calls = [each["calls"] for each in of_stages]
+    written = [each["completion"] for each in of_stages]
+    if "judge" in stages:
+        long = written[stages.index("judge")]
+        written[stages.index("judge")] = fmean(1 if P_YES in each.output_fields else long for each in sizes.judged)
     rows = [
         calls,
         [guess["model_tokens"] * each for each in calls],
         [guess["cached"]] * len(stages),
-        [each["completion"] for each in of_stages],
+        written,
     ]
     return stages, np.array([rows]).reshape(1, 4, len(stages)), np.array([guess["accepted"]])
 

@@ -92,7 +92,7 @@ class SharedPrefixAdapter(dspy.Adapter):
         if languages != IN_ENGLISH:
             preamble = f"{preamble} {SPEAKS.format(language=languages.dialog.name)}"
         shared = {name: task for name, task in (tasks or {}).items() if name not in RARE}
-        self.tasks = {name: task for name, task in shared.items() if not _is_plain(task)}
+        self.tasks = {name: task for name, task in shared.items() if not is_plain(task)}
         described = [f"“{name}”: {_describe_task(name, task)}" for name, task in self.tasks.items()]
         self.rules = "\n\n".join([preamble, *([TASKS, *described] if described else [])])
 
@@ -103,7 +103,7 @@ class SharedPrefixAdapter(dspy.Adapter):
 
         Criteria, which many dialogs share, stand before the documents, and the instructions with them.
         """
-        if _is_plain(signature):
+        if is_plain(signature):
             return self._format_plain(signature, demos, inputs)
         parts = [inputs[name] for name, field in signature.input_fields.items() if _is_context(field)]
         context = [part.render() for part in parts if part != Documents(passages=())]
@@ -182,7 +182,7 @@ class SharedPrefixAdapter(dspy.Adapter):
 
     def parse(self, signature: SignatureType, completion: str) -> dict[str, Any]:
         """Return the fields of a reply; see `read_reply`."""
-        return {TEXT: completion} if _is_plain(signature) else read_reply(signature, completion)
+        return {TEXT: completion} if is_plain(signature) else read_reply(signature, completion)
 
     async def acall(
         self,
@@ -198,7 +198,7 @@ class SharedPrefixAdapter(dspy.Adapter):
             AdapterParseError: the second reply can't be parsed either; it carries that reply.
         """
         shown = max(1, sum(len(v.spans) for v in inputs.values() if isinstance(v, Documents)))
-        if self.structured_outputs and not _is_plain(signature):
+        if self.structured_outputs and not is_plain(signature):
             # Without `strict`: OpenAI's strict mode refuses bounds on strings, and vLLM and llama.cpp don't need it.
             stage = lm_kwargs.get("metadata", {}).get("stage", "reply")
             schema = {"name": stage, "schema": limited_schema(signature, shown)}
@@ -251,7 +251,8 @@ def _describe_task(name: str, signature: SignatureType) -> str:
     return outputs if name in INSTRUCTED_LAST else f"{signature.instructions}\n{outputs}"
 
 
-def _is_plain(signature: SignatureType) -> bool:
+def is_plain(signature: SignatureType) -> bool:
+    """Return whether a task is asked for in plain words, without rules."""
     return list(signature.output_fields) in ([TEXT], [P_YES])
 
 
