@@ -53,7 +53,8 @@ class Card(Record):
         data: the sets, as they were given.
         documents: of train, validation and held-out examples, none of them on two sides.
         shared: documents that are on two sides: if there are any, `documents` are those that the dialogs began with.
-        scores: by name; `score` is what was optimised, `kappa` Cohen's, of a judge's verdicts.
+        scores: by name; `score` is what was optimised, `kappa` Cohen's, of a judge's verdicts, `tau` Kendall's (tau-b),
+            of its scores with people's.
         no_label: held-out examples without a usable reply, before and after; they count as wrong, and not in kappa.
         validation: the score of each candidate on the validation examples, the first one's before.
         budget, tried: examples that could be and that were tried to find it, with any candidate.
@@ -101,6 +102,13 @@ class Card(Record):
             return "no candidate was better on the validation examples: the instructions are as they were"
         return self.scores["score"].verdict
 
+    @property
+    def _score(self) -> str:
+        metrics = ", ".join(self.metric)
+        if "tau" not in self.scores:
+            return f"the mean of {metrics}"
+        return f"1 less the mean difference from people's scores ({metrics}), both from 0 to 1; `tau` is Kendall's"
+
     def markdown(self) -> str:
         """Return the card as a page."""
         sides = "none of them on two sides"
@@ -111,7 +119,7 @@ class Card(Record):
             f"# Instructions of {self.target} for {self.model}",
             f"On {self.held_out} held-out examples: **{self.verdict}**.",
             table(["held out", "before", "after", "difference"], rows),
-            "Intervals: 95%, bootstrap over documents. `score` is the mean of " + ", ".join(self.metric) + ".",
+            f"Intervals: 95%, bootstrap over documents. `score` is {self._score}.",
             f"Without a usable reply: {self.no_label[0]} before, {self.no_label[1]} after.",
             f"Data: {', '.join(self.data)}; train {self.train}, validation {self.validation_examples}, held out "
             f"{self.held_out} examples of {' + '.join(map(str, self.documents))} documents, {sides}. Seed {self.seed}.",
@@ -125,12 +133,12 @@ class Card(Record):
 
 
 def compare(
-    examples: Sequence[Example], before: Sequence[Outcome], after: Sequence[Outcome], seed: int, labels: bool
+    examples: Sequence[Example], before: Sequence[Outcome], after: Sequence[Outcome], seed: int, agreement: str
 ) -> dict[str, Comparison]:
     """Return the scores of the same examples before and after.
 
     Args:
-        labels: whether outcomes have a label to compare with the examples': then there is Cohen's kappa, too.
+        agreement: `kappa` or `tau`: Cohen's of labels, or Kendall's of scores, beside the score; empty: neither.
     """
     groups = find_groups(examples)
     place = {example.id: number for number, group in enumerate(groups) for example in group}
@@ -161,7 +169,16 @@ def compare(
         expected = (counts.sum(axis=2) * counts.sum(axis=1)[:, : len(names)]).sum(axis=1) / total**2
         return np.asarray((agreed - expected) / np.maximum(1 - expected, 1e-9))
 
-    figures = {"score": mean, **({"kappa": kappa} if labels else {})}
+    def tau(outcomes: Sequence[Outcome]) -> Figures:
+        given = np.array([[one.rating for one in outcomes]], dtype=float)  # None is nan
+        people = np.array([[one.rating for one in examples]], dtype=float) + 0 * given
+        orders = [np.nan_to_num(np.sign(each.T - each)) for each in (people, given)]
+        member = np.eye(len(groups))[where]
+        products = [orders[0] * orders[1], orders[0] ** 2, orders[1] ** 2]
+        both, one, other = (((weights @ (member.T @ each @ member)) * weights).sum(axis=1) for each in products)
+        return np.asarray(both / np.maximum(np.sqrt(one * other), 1e-9))
+
+    figures = {"score": mean, **({agreement: {"kappa": kappa, "tau": tau}[agreement]} if agreement else {})}
     found = {}
     for name, figure in figures.items():
         one, other = figure(before), figure(after)

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from generator.common.console import count_noun, note
@@ -18,6 +19,7 @@ from generator.sets import check_name, dialog_set
 
 PEOPLE = "human:all"
 Stratum = tuple[str, str]  # source and label
+_RATINGS = {"incorrect": 0.0, "correct": 1.0}
 # Shorter messages are said about any document.
 _TELLING = 5
 
@@ -30,6 +32,8 @@ class Example(NamedTuple):
         keys: what links it with others: ids and texts of its documents, a message about them.
         passages, history, turn: the turn, the ones before it, and its grounding.
         label: what people say of it; empty if nothing is known.
+        rating: people's score of its answer, as they gave it, the mean of several criteria; `correct` is 1, `incorrect`
+            0. None if nothing is known.
         uneven: its set may have few of some labels, so that parts of a split aren't balanced by them.
         query: the turn's query as people rewrote it to stand alone; empty if none did.
         documents: those of its dialog, the one that it began with first.
@@ -45,6 +49,7 @@ class Example(NamedTuple):
     query: str = ""
     uneven: bool = False
     documents: tuple[str, ...] = ()
+    rating: float | None = None
 
     @property
     def stratum(self) -> Stratum:
@@ -75,12 +80,12 @@ _LINKS: Sequence[Callable[[Example], Iterable[str]]] = (
 )
 
 
-def read_examples(data: Sequence[str], criterion: str) -> list[Example]:
+def read_examples(data: Sequence[str], criteria: Sequence[str]) -> list[Example]:
     """Return the examples of sets, in their order.
 
     Args:
         data: as in the setting.
-        criterion: of the verdicts of people that are labels, where dialogs have them.
+        criteria: of the verdicts of people that are labels or scores, where dialogs have them.
 
     Raises:
         ConfigError, CorpusError, RunError: a set can't be read.
@@ -95,31 +100,35 @@ def read_examples(data: Sequence[str], criterion: str) -> list[Example]:
             found += _read_labelled(number, name, Path(folder))
         else:
             for dialog in dialog_set(path).dialogs():
-                found += _turns(number, path, dialog, criterion)
+                found += _turns(number, path, dialog, criteria)
     return found
 
 
 def _read_labelled(number: int, name: str, folder: Path) -> Iterator[Example]:
     try:
         for item in SETS[name].read(folder):
-            yield _example(number, name, item.dialog, item.dialog.turns[-1], SETS[name].meaning[item.human])
+            label = SETS[name].meaning[item.human]
+            yield _example(number, name, item.dialog, item.dialog.turns[-1], label, _RATINGS.get(label))
     except (OSError, KeyError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise CorpusError(f"data={name}:{folder}: can't be read ({why}); give the folder that holds {name}/") from error
 
 
-def _turns(number: int, source: str, dialog: Dialog, criterion: str) -> Iterator[Example]:
-    wanted = {f"{PEOPLE}:{criterion}"} | ({PEOPLE} if criterion == "correctness" else set())
+def _turns(number: int, source: str, dialog: Dialog, criteria: Sequence[str]) -> Iterator[Example]:
+    wanted = [(f"{PEOPLE}:{each}", PEOPLE if each == "correctness" else "") for each in criteria]
     for turn in dialog.own_turns:
         if turn.answerability != "conversational":
-            labels = [verdict.label for verdict in turn.verdicts if verdict.judge in wanted]
-            example = _example(number, source, dialog, turn, labels[-1] if labels else "")
-            if not labels and dialog.lm == HUMAN and criterion == "answerability":  # who answered knew
+            given = [v for names in wanted for v in [v for v in turn.verdicts if v.judge in names][-1:]]
+            ratings = [_RATINGS.get(v.label) if v.score is None else v.score for v in given]
+            known = [rating for rating in ratings if rating is not None]
+            rating = fmean(known) if len(known) == len(criteria) else None
+            example = _example(number, source, dialog, turn, given[-1].label if given else "", rating)
+            if not given and dialog.lm == HUMAN and "answerability" in criteria:  # who answered knew
                 example = example._replace(label=turn.answerability, uneven=True)
             yield example
 
 
-def _example(number: int, source: str, dialog: Dialog, turn: Turn, label: str) -> Example:
+def _example(number: int, source: str, dialog: Dialog, turn: Turn, label: str, rating: float | None) -> Example:
     passages = dialog.grounding(turn.turn)
     texts = [_normal(p.text) for p in passages]
     query = turn.retrieval_query if dialog.lm == HUMAN else ""
@@ -129,7 +138,9 @@ def _example(number: int, source: str, dialog: Dialog, turn: Turn, label: str) -
     keys |= {said} if len(said.split()) >= _TELLING else set()
     history = dialog.turns[: turn.turn - 1]
     name = f"{number} {dialog.id} {turn.turn}"
-    return Example(name, source, frozenset(keys), passages, history, turn, label, query, documents=documents)
+    return Example(
+        name, source, frozenset(keys), passages, history, turn, label, query, documents=documents, rating=rating
+    )
 
 
 def _normal(text: str) -> str:

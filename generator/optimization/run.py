@@ -125,7 +125,7 @@ class OptimizationRun(Session[Ended]):
             self.states = read_program(settings.dspy_program)
             if self.states.keys() & self.predictors.keys():
                 load_program(settings.dspy_program, self.predictors)
-        examples = self.target.select(read_examples(settings.data, self.target.criterion), self.metrics)
+        examples = self.target.select(read_examples(settings.data, self.target.criteria(self.metrics)), self.metrics)
         self.split = split_examples(examples, {part: getattr(settings, part) for part in _PARTS}, settings.seed)
         used = [example._replace(keys=frozenset()) for part in self.split for example in part]
         program = [settings.dspy_program] if settings.dspy_program else []
@@ -209,7 +209,7 @@ class OptimizationRun(Session[Ended]):
         return {f"{self.target.name}.{name}": each for name, each in list_predictors(step).items()}
 
     def _compare(self, before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, Comparison]:
-        return compare(self.split.held_out, before, after, self.settings.seed, isinstance(self.target, JudgeTarget))
+        return compare(self.split.held_out, before, after, self.settings.seed, self.target.agreement)
 
     async def _try_held_out(self, bench: Bench, student: Student) -> list[Outcome]:
         def attempt(example: Example) -> Coroutine[Any, Any, Outcome]:

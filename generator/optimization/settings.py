@@ -11,7 +11,7 @@ class OptimizeSettings(Record):
     """Plain settings of `python -m generator.optimize`, as in `conf/optimize.yaml`."""
 
     target: str = Field(
-        description="Whose instructions are rewritten: `judge.NAME`, a judge that gives labels, or a step of a "
+        description="Whose instructions are rewritten: `judge.NAME`, a judge that asks a model, or a step of a "
         "dialog, `answer`, `ask_first`, `ask_next` or `rewrite`."
     )
     data: Annotated[tuple[str, ...], OneOrMore, Field(min_length=1)] = Field(
@@ -20,8 +20,9 @@ class OptimizeSettings(Record):
         "them, as `python -m judges.human read` writes."
     )
     metric: Annotated[tuple[str, ...], OneOrMore] = Field(
-        description="What is scored, one or a list whose mean counts; empty: what the target has. Judges: labels. "
-        "answer: evidence, grounding, labels. ask_first, ask_next: checks. rewrite: terms."
+        description="What is scored, one or a list whose mean counts; empty: what the target has. Judges: labels; "
+        "those that score: criteria of people's scores, such as faithfulness. answer: evidence, grounding, labels. "
+        "ask_first, ask_next: checks. rewrite: terms."
     )
     train: int = Field(ge=1, description="Examples whose replies and feedback the reflection model sees.")
     validation: int = Field(ge=1, description="Examples by whose scores candidates are chosen.")

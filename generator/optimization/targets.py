@@ -1,10 +1,10 @@
-"""Try, score and explain what can be optimised: the judges that give labels, and the steps of a dialog."""
+"""Try, score and explain what can be optimised: the judges, and the steps of a dialog."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from statistics import fmean
-from typing import NamedTuple, cast, get_args
+from statistics import fmean, median
+from typing import Any, NamedTuple, cast, get_args
 from zlib import crc32
 
 import dspy
@@ -24,12 +24,12 @@ from generator.dialogs.single import SingleDocumentDialog
 from generator.dialogs.steps import Answer, Ask, Asked
 from generator.errors import ConfigError, Rejected
 from generator.optimization.data import Example
-from generator.prompts.adapter import P_YES, collect_tasks
+from generator.prompts.adapter import P_YES, collect_tasks, is_plain
 from generator.prompts.message_text import on_one_line
 from generator.prompts.replies import SignatureType
 from generator.prompts.sections import Conversation, Documents
 from generator.prompts.signatures import FirstQuestion, NextQuestion
-from generator.schema import Answerability, Judge, Retriever
+from generator.schema import Answerability, Judge, Retriever, Verdict
 from taxonomy import QuestionType, read_types
 
 _JUDGE = "judge."
@@ -44,11 +44,13 @@ class Outcome(NamedTuple):
         score: 0 to 1.
         label: that a judge gave, or that an answer implies, `unjudged` without a usable reply; empty if there is none.
         feedback: what was asked, what was wrong, and what is right, for the reflection model.
+        rating: a judge's score, 0 to 1; None if it gave none.
     """
 
     score: float
     label: str
     feedback: str
+    rating: float | None = None
 
 
 class Target(ABC):
@@ -61,6 +63,7 @@ class Target(ABC):
         tasks: described at the start of its prompts, as in a run; none for judges, as in `python -m judges`.
         labels: what people may say of an example, to be compared with the outcome's.
         criterion: of people's verdicts on dialogs that are labels.
+        agreement: with people, on the card beside the score: `kappa` of labels, `tau` of scores; empty for neither.
     """
 
     name: str
@@ -69,6 +72,11 @@ class Target(ABC):
     tasks: Mapping[str, SignatureType]
     labels: Sequence[str] = ()
     criterion: str = "answerability"
+    agreement = ""
+
+    def criteria(self, metrics: Sequence[str]) -> Sequence[str]:
+        """Return the criteria of people's verdicts on dialogs that are compared."""
+        return (self.criterion,)
 
     def select(self, examples: Sequence[Example], metrics: Sequence[str]) -> list[Example]:
         """Return the examples that can be used: where labels are compared, those with one.
@@ -103,35 +111,80 @@ class JudgeTarget(Target):
     """A judge that gives labels, compared with people's."""
 
     metrics = (LABELS,)
+    agreement = "kappa"
 
-    def __init__(self, name: str, model: str) -> None:
+    def __init__(self, name: str, judge: Any) -> None:
         self.name, self.criterion, self.tasks = f"{_JUDGE}{name}", name, {}
-        settings: JudgeSettings = build_choice("judge", name)
-        self.step = cast(dspy.Module, settings.build(model))
-        self.labels = _list_labels(settings, self.step)
-        if not self.labels:
-            why = "its model gives no label that people give, too, and no score of one answer is right or wrong"
-            raise ConfigError(
-                f"target={self.name}: {why if settings.asks_model else 'asks no model, so it has no instructions'}; "
-                f"choose from: {', '.join(_list_judges())}"
-            )
+        self.step, self.labels = judge, _list_labels(judge)
         if any(P_YES in signature.output_fields for signature in self.step.signatures):
             self.criterion = "correctness"
         self._words: Judge | None = _grounding() if name == "correctness" else None
 
     async def attempt(self, step: dspy.Module, example: Example, metrics: Sequence[str]) -> Outcome:
         verdict = await cast(Judge, step).judge(example.passages, example.history, example.turn)
-        right = verdict.label == example.label
         lines = [_show(example), f"The response:\n{example.turn.answer}"]
         if verdict.label == UNJUDGED:
             lines += [f"There is no usable verdict: {verdict.explanation}"]
         else:
             lines += [f"The verdict: {verdict.label}. {verdict.explanation}"]
-        lines += [f"People say {example.label}: the verdict is {'right' if right else 'wrong'}."]
-        if self._words and not right:
+        score, said, rating = self._compare(verdict, example)
+        lines += [said]
+        if self._words and not score:
             found = await self._words.judge(example.passages, example.history, example.turn)
             lines += [f"A comparison of the words says {found.label}: {found.explanation}"]
-        return Outcome(float(right), verdict.label, "\n".join(lines))
+        return Outcome(score, verdict.label, "\n".join(lines), rating)
+
+    def _compare(self, verdict: Verdict, example: Example) -> tuple[float, str, float | None]:
+        """Return how well a verdict agrees with people, 0 to 1, what to say of it, and its score, 0 to 1, if any."""
+        right = verdict.label == example.label
+        return float(right), f"People say {example.label}: the verdict is {'right' if right else 'wrong'}.", None
+
+
+class ScoreTarget(JudgeTarget):
+    """A judge that gives scores, compared with people's by a criterion, or with the mean of several."""
+
+    metrics = ("faithfulness",)  # by default; any criterion will do
+    agreement = "tau"
+
+    def criteria(self, metrics: Sequence[str]) -> Sequence[str]:
+        return metrics
+
+    def select(self, examples: Sequence[Example], metrics: Sequence[str]) -> list[Example]:
+        """Return the examples with a score of people that the model is asked about, labelled as low or high.
+
+        People's lowest score among them becomes 0, their highest 1; low is below the median. Left out are references,
+        and questions that the passages don't answer, whose answers claim nothing.
+        """
+        rated = [
+            (example, example.rating)
+            for example in examples
+            if example.rating is not None
+            and example.turn.answerability in ("answerable", "partial")
+            and example.turn.answer not in example.turn.other_answers
+            and cast(Any, self.step).judge_without_model(example.passages, example.turn) is None
+        ]
+        levels = sorted({rating for _, rating in rated})
+        if len(levels) < 2:
+            raise ConfigError(
+                f"data: {len(examples)} examples have {len(levels)} different scores of people by {', '.join(metrics)} "
+                f"for {self.name}, where two are needed; give what `python -m judges.human read` wrote, and as metric "
+                "one of its criteria"
+            )
+        low, high, middle = levels[0], levels[-1], max(levels[1], median(rating for _, rating in rated))
+        return [
+            example._replace(rating=(rating - low) / (high - low), label="low" if rating < middle else "high")
+            for example, rating in rated
+        ]
+
+    def _compare(self, verdict: Verdict, example: Example) -> tuple[float, str, float | None]:
+        best = cast(Any, self.step).best
+        least = float(best > 1)  # from 1 to 10, or from 0 to 1
+        people = cast(float, example.rating)
+        said = f"People's score, from {least:g} to {best:g}: {least + people * (best - least):.1f}."
+        if verdict.score is None:
+            return 0.0, said, None
+        rating = (verdict.score - least) / (best - least)
+        return 1 - abs(rating - people), f"The score: {verdict.score:.2g}. {said}", rating
 
 
 class AnswerTarget(Target):
@@ -268,23 +321,38 @@ def find_target(name: str, model: str) -> Target:
     }
     if name in steps:
         return steps[name]()
+    wrong = "unknown"
     if name.startswith(_JUDGE) and (judge := name.removeprefix(_JUDGE)) in choices("judge"):
-        return JudgeTarget(judge, model)
-    raise ConfigError(f"target={name}: unknown; choose from: {', '.join([*steps, *_list_judges()])}")
+        built = build_choice("judge", judge).build(model)
+        if found := _find_judge_target(built):
+            return found(judge, built)
+        why = "its model gives no label or score that people give, too"
+        wrong = why if getattr(built, "asks_model", False) else "asks no model, so it has no instructions"
+    raise ConfigError(f"target={name}: {wrong}; choose from: {', '.join([*steps, *_list_judges()])}")
 
 
-def _list_labels(settings: JudgeSettings, judge: dspy.Module) -> list[str]:
+def _list_labels(judge: Any) -> list[str]:
     """Return the labels that a judge's model chooses from; none if it chooses none."""
-    outputs = [signature.output_fields for signature in judge.signatures] if settings.asks_model else []
+    outputs = [signature.output_fields for signature in judge.signatures]
     if any(P_YES in each for each in outputs):
         return ["correct", "incorrect"]
     return [label for each in outputs if "label" in each for label in get_args(each["label"].annotation)]
 
 
+def _find_judge_target(judge: Any) -> type[JudgeTarget] | None:
+    """Return the kind of target that a judge is, by what its model gives; None if it is none."""
+    if judge is None or not judge.asks_model:
+        return None
+    if _list_labels(judge):
+        return JudgeTarget
+    plain = any(map(is_plain, judge.signatures))  # such as a closed-book answer, which people don't score
+    return None if judge.best is None or judge.decides or plain else ScoreTarget
+
+
 def _list_judges() -> list[str]:
     """Return the judges that are targets."""
-    judges = {name: build_choice("judge", name) for name in choices("judge")}
-    return [f"{_JUDGE}{name}" for name, settings in judges.items() if _list_labels(settings, settings.build(""))]
+    judges = {name: build_choice("judge", name).build("") for name in choices("judge")}
+    return [f"{_JUDGE}{name}" for name, judge in judges.items() if _find_judge_target(judge)]
 
 
 def find_metrics(target: Target, names: Sequence[str]) -> tuple[str, ...]:
@@ -294,7 +362,7 @@ def find_metrics(target: Target, names: Sequence[str]) -> tuple[str, ...]:
         ConfigError: the target has no such metric.
     """
     for name in names:
-        if name not in target.metrics:
+        if name not in target.metrics and not isinstance(target, ScoreTarget):
             raise ConfigError(
                 f"metric={name}: unknown for target={target.name}; choose from: {', '.join(target.metrics)}"
             )

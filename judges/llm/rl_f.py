@@ -81,7 +81,7 @@ class FaithfulnessJudge(ModelJudge):
             return self.verdict(SCORED, f"there are no passages to support its {len(claims)} claims", 0)
         listed = "\n".join(f"{number}. {claim}" for number, claim in enumerate(claims, start=1))
         shown = {"documents": Documents(passages=tuple(passages)), "claims": listed}
-        signature = _support_of(len(claims))
+        signature = _support_of(self.support.signature, len(claims))
         found = await call(self.support, "judge", "sampled", turn.turn, signature=signature, **shown)
         pairs = zip(claims, found.findings, strict=True)
         missing = [f"“{claim}” ({finding.reason})" for claim, finding in pairs if not finding.supported]
@@ -97,7 +97,7 @@ class FaithfulnessSettings(ModelJudgeSettings):
 
 
 @lru_cache(maxsize=_MOST_CLAIMS)
-def _support_of(count: int) -> Any:
-    """Return the signature `Support` with exactly `count` findings."""
+def _support_of(signature: Any, count: int) -> Any:
+    """Return the signature with exactly `count` findings."""
     exactly = Annotated[list[Finding], Field(min_length=count, max_length=count)]
-    return Support.with_updated_fields("findings", type_=exactly)
+    return signature.with_updated_fields("findings", type_=exactly)

@@ -56,7 +56,7 @@ def test_conversations_of_mtrag_are_read_as_a_file_and_in_the_folder_of_the_publ
     collection = {"collection": {"name": "mt-rag-clapnq-elser-512-100-20240503"}}
     file.write_text(json.dumps([{"author": "a", "retriever": collection, "messages": messages}]), encoding="utf-8")
     for path in (file, tmp_path):
-        found = read_examples([f"mtrag:{path}"], "answerability")
+        found = read_examples([f"mtrag:{path}"], ["answerability"])
         assert [(one.turn.query, one.label) for one in found] == [
             ("When does the mill open?", "answerable"),
             ("And close?", "answerable"),

@@ -63,6 +63,12 @@ class Model:
         reply = json.loads(fill(request.body()))
         if "better" in reply:
             reply["better"] = self.better
+        elif "score" in reply:
+            reply["score"] = 10 if "response to judge:\nIt is blue" in text or BETTER not in text else 1
+        elif "findings" in reply:
+            reply["findings"] = [{"reason": "1", "supported": "1. It is blue" in text or BETTER not in text}]
+        elif "claims" in reply:
+            reply["claims"] = [re.findall("It is (?:blue|red)", text)[-1]]
         elif "label" not in reply:  # a step
             good = BETTER in text
             reply |= {"answer": "It is blue.", "consistent": True, "evidence": [1 if good else 2]}
@@ -172,6 +178,21 @@ def test_the_question_of_a_judge_by_certainty_is_optimised(data: Path) -> None:
     score = card(data)["scores"]["score"]
     assert card(data)["after"] == {"judge.p_true.predict": BETTER}
     assert score["before"]["value"] < score["after"]["value"] == 1
+
+
+@pytest.mark.parametrize("target", ["judge.mt_bench", "judge.rl_f"])
+def test_a_judge_that_scores_is_optimised_by_how_near_it_comes_to_peoples_scores(target: str, data: Path) -> None:
+    model = Model()
+    run_optimization(settings(data, model, target=target, metric=("correctness",)), "")
+    found = card(data)
+    assert set(found["after"].values()) == {BETTER}
+    for name, before in (("score", 0.5), ("tau", 0)):
+        score = found["scores"][name]
+        assert (score["before"]["value"], score["after"]["value"]) == (before, 1)
+        assert score["difference"]["low"] > 0
+    assert re.search(r"The score: 10?\. People's score, from [01] to 10?: [01]\.0", model.reflections[0])
+    run_optimization(settings(data, again := Model(), target=target, metric=("correctness",)), "")
+    assert not again.requests
 
 
 @pytest.mark.parametrize(
@@ -317,10 +338,8 @@ def test_a_program_file_is_loaded_by_judges_and_runs(
 
 BAD: dict[str, tuple[str, str]] = {
     "target": ("target=judge.wisdom", "target=judge.wisdom: unknown; choose from: answer,"),
-    "scores": (
-        "target=judge.task",
-        "no score of one answer is right or wrong; choose from: judge.answerability, judge.correctness, judge.idk, ",
-    ),
+    "scores": ("target=judge.rl_f", "40 examples have 0 different scores of people by faithfulness"),
+    "no scores": ("target=judge.task", "no label or score that people give, too; choose from: answer,"),
     "no model": ("target=judge.grounding", "target=judge.grounding: asks no model"),
     "metric": ("metric=beauty", "metric=beauty: unknown for target=judge.correctness; choose from: labels"),
     "labels": ("data={unlabelled}", "none of 4 examples has a label of people"),
@@ -362,12 +381,12 @@ def test_another_model_reflects_over_http(data: Path, tmp_path: Path, openai_ser
     assert {body["max_tokens"] for body in openai_server.bodies} == {256, 300}
 
 
-@pytest.mark.parametrize("target", ["judge.correctness", "answer", "ask_first"])
+@pytest.mark.parametrize("target", ["judge.correctness", "judge.rl_f metric=correctness", "answer", "ask_first"])
 def test_a_target_without_a_usable_reply_is_no_success(
     target: str, data: Path, tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
     openai_server.responder = lambda body: "Hm."
-    usual = (f"target={target}", f"data={data}", "train=4", "validation=4", "held_out=4", "calls=8")
+    usual = (*f"target={target}".split(), f"data={data}", "train=4", "validation=4", "held_out=4", "calls=8")
     done = command(*usual, f"run_dir={tmp_path / 'run'}", *openai_server.settings(), program=COMMAND)
     assert done.code == 1 and done.error.startswith("no reply could be used")
 
