@@ -25,13 +25,13 @@ from generator.dialogs.plan import Planner
 from generator.dialogs.program import Options, Program
 from generator.dialogs.progressive import ProgressiveDialog
 from generator.dialogs.single import SingleDocumentDialog
-from generator.dialogs.whole import WholeDialogProgram
+from generator.dialogs.whole import UNKNOWN, WholeDialogProgram
 from generator.errors import ConfigError
 from generator.models.endpoints import Endpoint
 from generator.prompts.adapter import SharedPrefixAdapter, collect_tasks
 from generator.prompts.program_file import list_predictors, load_program
 from generator.prompts.replies import SignatureType
-from generator.prompts.signatures import prompt_version
+from generator.prompts.signatures import prompt_version, quote_unknown
 from generator.retrievers.bm25 import Bm25, Bm25Settings
 from generator.schema import Document, Judge, Retriever
 from taxonomy import PLAIN, Share, Taxonomy, User, read_types
@@ -138,6 +138,8 @@ class Components:
         texts += [form.prompt() for form in (taxonomy.underspecified.forms if taxonomy.underspecified else ())]
         texts += [type_.reply.model_dump_json() for type_ in asked if type_.reply]
         texts += [share.type.model_dump_json() for share in taxonomy.tasks]
+        if taxonomy.tasks and taxonomy.answerability:
+            texts.append(quote_unknown(UNKNOWN))
         texts += filter(None, (share.type.prompt() for share in spec.users))
         if self.languages != IN_ENGLISH:
             texts += [json.dumps(self.languages.dialog.phrasings)]

@@ -26,6 +26,16 @@ def test_without_reasoning_four_candidates_are_drawn(tmp_path: Path) -> None:
     assert [components(tmp_path, *each).candidates for each in chosen] == [1, 4, 2]
 
 
+def test_how_a_dialog_in_one_call_says_that_nothing_is_known_is_part_of_its_prompts_version(tmp_path: Path) -> None:
+    """A language file of one's own may change between two commands of a run."""
+    own = ("taxonomy=qa", "algorithm=whole", "dialog.language=de", f"dialog.languages={tmp_path}")
+    versions = set()
+    for unknown in ("Dazu habe ich keine Angaben", "Das weiß ich nicht"):
+        (tmp_path / "de.yaml").write_text(f"name: Deutsch\nscripts: [Latin]\nunknown: {unknown}\n", encoding="utf-8")
+        versions.add(components(tmp_path, *own).prompt_version)
+    assert len(versions) == 2
+
+
 def test_documents_with_the_same_text_are_told_by_a_run_and_not_by_its_workers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
