@@ -22,6 +22,11 @@ _ELSEWHERE = {
     "corpus": "; a path goes into corpus.path, such as corpus=folder corpus.path=…",
     "dialog": "; the number of dialogs is dialogs=…",
 }
+# Why a command lacks a setting that others have, and what to do.
+_LACKING = {
+    ("evaluate", "dspy_program"): "it asks in plain chats, which have no instructions of ours; `python -m "
+    "generator.optimize target=answer data=… dspy_program=… calls=1` tries a program on people's dialogs"
+}
 _EXPERIMENT_FILE = (
     "its file must have `# @package _global_` as its first line, and name choices as `override /corpus: folder` "
     "(docs/experiments.md)"
@@ -59,7 +64,7 @@ def describe_unknown(name: str, command: str = "config") -> str:
     if name in known and not same_end:
         having = [choice for choice in known[name] if not choice.startswith("conf/")]
         if not having or name not in names:
-            return f"{name}: this command has no such setting; {_SHOW_ALL}"
+            return f"{name}: this command has no such setting; {_LACKING.get((command, name), _SHOW_ALL)}"
         return f"{name}: unknown here; only these have it: {', '.join(having)}"
     if own_model:
         names = [f"{own_model[1]}{setting[2:]}" for setting in known if setting.startswith("lm.")]

@@ -240,6 +240,12 @@ def test_what_only_rated_benchmarks_have_is_refused(site: Answering, openai_serv
     assert ended.code == 2 and setting.partition("=")[0] in ended.error
 
 
+def test_an_answer_program_is_refused_with_the_command_that_tries_one(
+    site: Answering, openai_server: OpenAIServer
+) -> None:
+    assert "generator.optimize target=answer" in site.run(openai_server, "dspy_program=program.json").refused
+
+
 def test_the_mean_is_over_questions_and_its_interval_over_dialogs() -> None:
     rated = [Rated(task="m", item=d, turn=n, score=s) for d, n, s in (("a", 1, 1.0), ("a", 2, 1.0), ("b", 1, 0.0))]
     score = mean_of_questions([*rated, Rated(task="m", item="b", turn=2, score=None, reason="no answer")], 0)
