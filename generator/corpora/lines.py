@@ -2,8 +2,8 @@
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 
 from generator.common.scripts import is_unspaced
@@ -12,8 +12,10 @@ _WIDTHS = range(40, 200)  # of wrapped lines, in columns: shorter ones are lists
 _FULL = 0.85  # of the width; lines of print have letters of different widths
 _SMALL = 1 / 3  # of the lines that seem to be wrapped, which go on in small letters
 _SENTENCE_ENDS = re.compile(r"[.!?:;…。！？：；．][)\]\"'”’»」』）】]*$")
-# List items, quotations, headings, table rows.
-_STARTS_ANEW = re.compile(r"\u3000|\s*(?:[•●▪◦‣・>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s)")
+# List items, quotations, headings (“4.4 What is it?”), table rows.
+_STARTS_ANEW = re.compile(
+    r"\u3000|\s*(?:[•●▪◦‣・>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s|\d{1,2}(?:\.\d{1,2})+\s+[A-Z][a-z])"
+)
 # Columns, rulers, rows of a table, and what ends in dots and a number: prices, an index.
 _NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| |(?:\s?\.){4,}\s*\d[\d.,]*\s*$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<title>(?=[^\n]*?\w)[^\n]+)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
@@ -24,6 +26,9 @@ _BROKEN_WORD, _FIRST_WORD = re.compile(rf"([^\W\d_]+)[{_HYPHENS}]$"), re.compile
 _BROKEN = re.compile(rf"\w+[{_HYPHENS}]\n\s*\w+")
 _CONTENTS_ENTRY = re.compile(r"(?:\s?\.){4,}\s*(\d{1,4})\s*$")  # “Fares . . . . . . 7”
 _SHORTEST_CONTENTS = 5  # entries
+_WORD = re.compile(r"[^\W\d_]{3}")
+# What a running head that names a section begins with: “CHAPTER 5.”, “User Guide Chapter 2”.
+_CHAPTER = re.compile(r"((?:[^\W\d_]+\s){1,4})(?:\d{1,3}|[A-Z]|[IVXL]+)(?=[.:]?\s)")
 
 
 def join_lines(text: str) -> str:
@@ -133,6 +138,7 @@ def drop_running_heads(pages: Sequence[str]) -> list[str]:
         head for head, rule, row in three if rule.startswith("| ---") and row.startswith("|") and everywhere[row] < 3
     }
     heads -= tables
+    chapters = _find_chapters(split)
     split = [[line for line in lines if line.strip() not in heads] or [""] for lines in split]
     ends = [{form for line in (lines[0], lines[-1]) for form in _forms(line, n)} for n, lines in enumerate(split)]
     counts, half = Counter(form for forms in ends for form in forms), len(pages) / 2
@@ -141,7 +147,47 @@ def drop_running_heads(pages: Sequence[str]) -> list[str]:
         for end in (0, -1):
             if lines and lines[end] not in tables and not often.isdisjoint(_forms(lines[end], number)):
                 del lines[end]
+    _drop_sections(split, tables, chapters)
     return ["\n".join(lines) for lines in split]
+
+
+def _find_chapters(pages: Sequence[list[str]]) -> set[str]:
+    """Return what running heads say before a chapter's number: “CHAPTER”, “User Guide Chapter”; none if there are none.
+
+    They are within the first and the last two lines of pages, and those of a chapter follow each other. On a third of
+    the pages is one, and on five at least.
+    """
+    found = defaultdict[str, list[str]](list)
+    for lines in pages:
+        starts = {_CHAPTER.match(line.strip()) for line in (*lines[:2], *lines[-2:])}
+        for kind, chapter in {start[1]: start[0] for start in starts if start}.items():
+            found[kind].append(chapter)
+    running = {
+        kind
+        for kind, each in found.items()
+        if 1 + sum(a != b for a, b in pairwise(each)) == len({*each}) <= len(each) / 2
+    }
+    return running if sum(len(found[kind]) for kind in running) >= max(5, len(pages) / 3) else set()
+
+
+def _drop_sections(pages: Sequence[list[str]], tables: Set[str], chapters: Set[str]) -> None:
+    """Delete first and last lines of pages that name a section.
+
+    They begin with one of `chapters`; or they are the same on three neighbouring pages, and a third of the pages, and
+    five at least, have such a line.
+    """
+    for end in (0, -1):
+        lines = [page[end].strip() if page and page[end] not in tables else "" for page in pages]
+        found = defaultdict[str, list[int]](list)
+        for number, line in enumerate(lines):
+            if _WORD.search(line):
+                found[line].append(number)
+        same = {line for line, at in found.items() if len(at) >= 3 and at[-1] - at[0] < 2 * len(at)}
+        if sum(len(found[line]) for line in same) < max(5, len(pages) / 3):
+            same = set()
+        for page, line in zip(pages, lines, strict=True):
+            if line in same or ((chapter := _CHAPTER.match(line)) and chapter[1] in chapters):
+                del page[end]
 
 
 def _forms(line: str, page: int) -> Iterator[str | int]:

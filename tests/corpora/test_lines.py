@@ -28,7 +28,8 @@ def test_wrapped_paragraphs_have_their_sentences_again() -> None:
 def test_lines_that_were_not_wrapped_stay() -> None:
     full = "All of the volunteers who measure the water of the River Wending bring"
     others = [
-        "A heading",
+        "A heading, all of the volunteers who measure the water of the River We",
+        "2.1 What is it",
         "- an item of a list that is as long as the lines of the paragraphs are",
         "- Another item",
         "Site      pH      clarity of the water in centimetres at the time of it",
@@ -97,6 +98,22 @@ def test_running_heads_and_page_numbers_are_no_text() -> None:
     assert drop_running_heads([f"{box}\n{page}" for page in tables])[3].endswith(f"\n{tables[3]}")
     assert "Doc" not in "".join(drop_running_heads([f"{box}\n{page}" for page in tables]))
     assert drop_running_heads([*["All rights are reserved."] * 5, "Text."]) == [*[""] * 5, "Text."]
+
+
+def test_running_heads_that_name_the_section_are_no_text() -> None:
+    texts = [f"They call it {letter}." for letter in "abcdefgh"]
+    sections = ["3. FARES 3.1. ADULTS", "3. FARES 3.2. DOGS", "3. FARES 3.2. DOGS", "4. BOATS", "4. BOATS 4.1. OARS"]
+    heads = [f"CHAPTER {section}" for section in [*sections, "4. BOATS", "5. HARBOURS", "5. HARBOURS"]]
+    assert drop_running_heads([f"{head}\n{text}" for head, text in zip(heads, texts, strict=True)]) == texts
+    feet = [*["Chapter 1 Fares"] * 5, "Chapter 2 Boats", "Chapter 2 Boats", "Chapter 3 Dogs"]
+    pages = [
+        f"{text}\nOur guide {foot}\nPage {page}" for page, (text, foot) in enumerate(zip(texts, feet, strict=True), 7)
+    ]
+    assert drop_running_heads(pages) == texts
+    exercises = [f"Exercise {number * number}. Row.\n{text}" for number, text in enumerate(texts)]
+    scattered = [f"Question {1 + number % 2} of {number * number}\n{text}" for number, text in enumerate(texts)]
+    for others in (exercises, scattered):
+        assert drop_running_heads(others) == others
 
 
 def test_tables_of_contents_go_and_prices_stay() -> None:
