@@ -16,6 +16,9 @@ _SENTENCE_ENDS = re.compile(r"[.!?:;…。！？：；．][)\]\"'”’»」』�
 _STARTS_ANEW = re.compile(
     r"\u3000|\s*(?:[•●▪◦‣・>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s|\d{1,2}(?:\.\d{1,2})+\s+[A-Z][a-z])"
 )
+# A word of a language, as in no program, and what ends a sentence.
+_PROSE = re.compile(r"(?<!\S)[(\[“\"‘']?[^\W\d_]+(?:[-’'‐][^\W\d_]+)*[-‐.,;:!?)\]”\"’']*(?!\S)")
+_STOP = re.compile(r"[.!?:;…][)\]\"'”’»]*(?:\s|$)")
 # Columns, rulers, rows of a table, and what ends in dots and a number: prices, an index.
 _NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| |(?:\s?\.){4,}\s*\d[\d.,]*\s*$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<title>(?=[^\n]*?\w)[^\n]+)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
@@ -37,7 +40,8 @@ def join_lines(text: str) -> str:
     A line goes on in the next one if that one's first word would hardly have fitted, and no sentence ends between them.
     The width is the length that nine of ten lines don't exceed. A text stays as it is if that is no width of wrapped
     text, or if its lines hardly ever go on in small letters, so that it is a list. Of scripts without spaces a line may
-    end at any letter.
+    end at any letter. In narrower blocks, such as notes and columns of glossaries, the neighbours give the width, and a
+    line goes on in small letters alone.
     """
     lines = [line.rstrip() for line in text.split("\n")]
     lengths = sorted(_columns(line) for line in lines if line)
@@ -48,6 +52,7 @@ def join_lines(text: str) -> str:
     first = [line.lstrip()[0] for line, is_wrapped in zip(lines[1:], wrapped, strict=True) if is_wrapped]
     if sum(not letter.isupper() for letter in first) < _SMALL * len(first):
         return text
+    wrapped = [one or other for one, other in zip(wrapped, _find_narrow(lines), strict=True)]
     words = {word[0] for word in re.finditer(r"\w+", _BROKEN.sub(" ", text))}
     paragraphs = lines[:1]
     for following, is_wrapped in zip(lines[1:], wrapped, strict=True):
@@ -75,6 +80,36 @@ def _goes_on(line: str, following: str, full: float) -> bool:
         and not _STARTS_ANEW.match(following)
         and not _NO_PROSE.search(f"{line}\n{following}")
     )
+
+
+def _find_narrow(lines: Sequence[str]) -> list[bool]:
+    """Return of each line but the last whether it goes on in the next one by the width of the lines around it.
+
+    Both are then words of a language; and a sentence ends in the line where that stops. A broken word goes on in a
+    block of any width.
+    """
+    lengths = [_columns(line) for line in lines]
+    found, broken = list[bool](), list[bool]()
+    for number, (line, following) in enumerate(pairwise(lines)):
+        width = max(lengths[max(number - 1, 0) : number + 2])
+        broken.append(bool(_BROKEN_WORD.search(line)))
+        goes_on = following[:1].islower() and _goes_on(line, following, 0 if broken[-1] else _FULL * width)
+        # “git log” and “git status” are rows of a table, and so are “type:” and “size:”
+        first = following.split(maxsplit=1)[0] if goes_on else ""
+        goes_on = goes_on and not first.endswith(":") and not line.startswith(f"{first} ")
+        goes_on = goes_on and (broken[-1] or (width in _WIDTHS and _is_prose(line, 5)))
+        found.append(goes_on and _is_prose(line, 2) and _is_prose(following, 1))
+    ends = False
+    for number in reversed(range(len(found))):
+        if found[number : number + 2] != [True, True]:
+            ends = bool(_STOP.search(lines[number + 1]))
+        found[number] = found[number] and (ends or broken[number])
+    return found
+
+
+def _is_prose(line: str, least: int) -> bool:
+    """Return True if four of five words of a line, and of `least`, are of a language."""
+    return 5 * len(_PROSE.findall(line)) >= 4 * max(least, len(line.split()))
 
 
 def _columns(text: str) -> int:

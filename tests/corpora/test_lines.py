@@ -53,6 +53,21 @@ def test_lines_that_were_not_wrapped_stay() -> None:
     assert join_lines(verse) == verse
 
 
+def test_narrower_blocks_of_wrapped_lines_are_joined() -> None:
+    wide = "All of the volunteers who measure the water of the River Wending bring boots and a net.\n" * 20
+    note = (
+        "The graphical installer needs more memory than the plain one does. If your computer has less, it will "
+        "automatically fall back to the latter, as a user guide on installing tells."
+    )
+    lines = textwrap.fill(note.replace("automatically", "auto-matically"), 58)
+    assert "auto-\n" in lines
+    assert join_lines(f"{wide}NOTE\n{lines}\n{wide}") == f"{wide}NOTE\n{note}\n{wide}"
+    items = "\n".join(f"the names of all the boats that sail on {day}." for day in ("mondays", "tuesdays", "fridays"))
+    code = "if is_full(bucket) and not is_empty(the_other_one):\nempty(bucket, into=the_other_one, all=True)\nrun(it)."
+    for others in (items, code):
+        assert join_lines(f"{wide}{others}\n{wide}") == f"{wide}{others}\n{wide}"
+
+
 def test_a_word_that_was_broken_at_the_end_of_a_line_is_whole_unless_its_parts_are_words() -> None:
     text = "Every identifier of this library is a name that the library makes iden-\ntifier by iden-\ntifier."
     assert "makes identifier by" in join_lines(text)
