@@ -138,11 +138,18 @@ def find_talk_of_documents(text: str, passages: Sequence[Passage], name: Pattern
     """Return the first words of a text that cite, or match the pattern of that name.
 
     "Paragraph 5" may be the contract's, if a passage names it, and so may be "[4, 5]"; "[5]" may not, since the prompt
-    numbers sentences so.
+    numbers sentences so. “Aus den Quellen” may be of a program, and “dans le document” of what the reader writes, but
+    “in diesem Dokument” may not.
     """
-    pattern, known = dialog_language().pattern(name), " ".join(p.titled for p in passages).casefold()
-    found = (match.group() for each in (pattern, CITED) if each for match in each.finditer(text))
-    return next((talk for talk in found if not (_MAY_BE_OWN.search(talk) and talk.casefold() in known)), None)
+    language, known = dialog_language(), " ".join(p.titled for p in passages).casefold()
+    noun, sort = language.parts.get("documents"), language.pattern("sort")
+
+    def is_own(talk: str) -> bool:
+        names = noun and sort and re.search(rf"\b{noun}\Z", talk, re.IGNORECASE) and not sort.search(talk)
+        return talk.casefold() in known and bool(names or _MAY_BE_OWN.search(talk))
+
+    found = (match.group() for each in (language.pattern(name), CITED) if each for match in each.finditer(text))
+    return next((talk for talk in found if not is_own(talk)), None)
 
 
 def copies_documents(message: str, passages: Sequence[Passage]) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from generator.common.language_file import PatternName
 from generator.dialogs.checks.questions import (
     LIKE_THE_AGENT,
     NAMELESS,
@@ -10,12 +11,14 @@ from generator.dialogs.checks.questions import (
     copies_documents,
     find_fault,
     find_length_fault,
+    find_talk_of_documents,
     speaks_like_the_prompt,
 )
 from generator.dialogs.dedup import Repetition
 from generator.prompts.sections import Documents
 from generator.schema import Passage, Turn
 from tests.support.languages import speaking
+from tests.support.records import make_passage
 from tests.support.scripted import KINDS, piece, said
 from tests.support.trams import BUS, DOCUMENTS, LONG, SAID, TRAM
 
@@ -107,6 +110,25 @@ def test_a_name_may_look_like_one_of_the_documents() -> None:
     open_days = piece("p", "In March the museum of Germany is open on Saturday and Tuesday.")
     for question in ("Is the German museum open on Sunday?", "Is the museum open on Thursday?"):
         assert find_fault(question, Documents(passages=(open_days,)), (), KINDS["direct"], Repetition(0.8)) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "told", "refused"),
+    [
+        ("de", "Es wird nicht aus den Quellen gebaut.", "Pakete, die aus den Quellen gebaut werden.", False),
+        ("de", "Es kommt in das Dokument.", "Einfügen kopiert es in das Dokument.", False),
+        ("fr", "Cliquez dans le document.", "Cliquez dans le document, puis sur Coller.", False),
+        ("es", "Haga clic en el texto.", "Haga clic en el texto y pulse F.", False),
+        ("de", "Es steht in diesem Dokument.", "Es würde in diesem Dokument zu weit führen.", True),
+        ("de", "Das geht aus dem Text hervor.", "Hunde fahren gratis.", True),
+        ("fr", "Le document indique 5 euros.", "Le document indique un prix.", True),
+    ],
+)
+def test_what_passages_say_of_documents_isnt_about_them(code: str, text: str, told: str, refused: bool) -> None:
+    with speaking(code):
+        names: tuple[PatternName, ...] = ("scaffolding", "speaks_of_documents")
+        talk = [find_talk_of_documents(text, [make_passage("p", told)], name) for name in names]
+    assert any(talk) is refused
 
 
 def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:
