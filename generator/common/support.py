@@ -51,6 +51,7 @@ _TOO_SHORT = 5
 _SOME_LENGTH = 40
 _MOST_STEMS = 100_000  # that are kept
 _CLAUSE_END = re.compile(r"[.,;:!?\n]")
+_PARTICLE = re.compile(r"(?<=[A-Za-z])[가-힣](?![가-힣])")  # of Korean, behind a name: “CSV로”
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st"))  # whose full stop ends no sentence
 _FULL_STOP = frozenset(".!?。！？؟।:;…")
 _SENTENCE_END = frozenset(".!?。！？؟।:;…\"“”'‘’()[]*#•-–—\n")
@@ -121,6 +122,8 @@ def read_terms(text: str) -> tuple[Term, ...]:
             if low[len(number.text) :] in ("a", "b"):  # Gate 12b; other letters are units and endings
                 found.append(Term(word, low, "name"))
         elif start >= end and word[0].isalnum() and (spaced or not find_runs(word)[0][1]):
+            if not spaced and (runs := find_runs(word))[-1][1]:  # “Calc에서” is Calc
+                stem = runs[0][0]
             named = (capitals and word[0].isupper() and not opens) or word in codes
             if named and low in proper:
                 found.append(Term(word, word, "name"))
@@ -129,7 +132,8 @@ def read_terms(text: str) -> tuple[Term, ...]:
         opens = (word in _SENTENCE_END and before not in _TITLES) or (opens and not word[0].isalnum())
         before = low
     if not language.spaced:
-        grams = (gram for _, run in find_runs(text) if run for gram in language.cut_content(run))
+        runs = find_runs(_PARTICLE.sub(" ", text))
+        grams = (gram for _, run in runs if run for gram in language.cut_content(run))
         found += (Term(gram, gram, "word") for gram in grams)
     found += (Term(code, code.casefold(), "name") for code in codes)
     return tuple(found)

@@ -404,3 +404,10 @@ def test_units_and_signs_say_what_words_say_in_more_languages(code: str, text: s
     with speaking(code):
         assert find_unsupported(text, [source]) == ((), (), ())
         assert find_unsupported(text.replace("5", "6").replace("20", "30"), [source]).numbers
+
+
+def test_a_name_in_latin_letters_is_the_same_with_any_korean_particle() -> None:
+    with speaking("ko"):
+        found = find_unsupported("CSV로 저장하고 Calc에서 PDF를 봅니다.", ["CSV 저장하고 Calc의 PDF는 봅니다."])
+        assert found == ((), (), ())
+        assert find_unsupported("그는 Draw에서 봅니다.", ["그는 Calc에서 봅니다."]).names == ("Draw에서",)
