@@ -157,7 +157,15 @@ def test_a_full_stop_behind_a_quotation_or_bracket_ends_a_sentence(closed: str) 
         ),
         ("fr", "Les groupes paient avant le repas.", "Les groupes paient après le repas.", ["après repas"]),
         ("es", "Los grupos pagan antes de la comida.", "Los grupos pagan después de la comida.", ["después de comida"]),
-        ("it", "I cani sono ammessi a bordo.", "I cani non sono ammessi a bordo.", []),  # it has no such pattern
+        ("it", "I cani sono ammessi a bordo.", "I cani non sono ammessi a bordo.", ["not ammessi"]),
+        ("it", "I cani sono ammessi a bordo e sul molo.", "I cani sono ammessi non solo a bordo.", []),
+        ("it", "È vietato fumare in cabina.", "In cabina non si può fumare.", []),
+        ("it", "I gruppi pagano prima del pranzo.", "I gruppi pagano dopo il pranzo.", ["dopo pranzo"]),
+        ("pt", "O servidor não suporta o protocolo antigo.", "O servidor suporta o protocolo antigo.", ["suporta"]),
+        ("pt", "É proibido fumar nas cabinas.", "Não se pode fumar nas cabinas.", []),
+        ("ru", "История не сохраняется с рисунком.", "История сохраняется с рисунком.", ["сохраняется"]),
+        ("ru", "В каютах нельзя курить.", "В каютах запрещено курить.", []),
+        ("nl", "Honden mogen aan boord.", "Honden mogen niet aan boord.", []),  # it has no such pattern
         ("fr", "Le phare se visite d'avril à octobre.", "Il ne se visite que d'avril à octobre.", []),  # only then
         ("fr", "Le phare se visite d'avril à octobre.", "Le phare n'est ouvert à la visite qu'en octobre.", []),
         ("fr", "Le phare se visite quand il fait beau.", "Il ne se visite pas quand il fait beau.", ["not visite"]),

@@ -74,7 +74,11 @@ def test_a_not_denies_the_next_word_that_tells_something() -> None:
         ("de", "Hunde sind an Deck nicht verboten.", "Hunde sind an Deck erlaubt.", []),
         ("fr", "La piscine est ouverte en juillet.", "La piscine est fermée en juillet.", ["fermée"]),
         ("es", "La piscina está abierta en julio.", "La piscina está cerrada en julio.", ["cerrada"]),
-        ("it", "La piscina è aperta in luglio.", "La piscina è chiusa in luglio.", []),  # it has no such list
+        ("it", "La piscina è aperta in luglio.", "La piscina è chiusa in luglio.", ["chiusa"]),
+        ("it", "La piscina non è mai chiusa in luglio.", "La piscina è aperta in luglio.", []),
+        ("pt", "Este script de Perl é rápido.", "Este script de Perl é lento.", ["lento"]),
+        ("ru", "Чем выше порог, тем больше искр.", "Чем ниже порог, тем больше искр.", ["ниже"]),
+        ("nl", "Het zwembad is in juli geopend.", "Het zwembad is in juli gesloten.", []),  # it has no such list
     ],
 )
 def test_opposites_are_those_of_the_language(code: str, told: str, text: str, found: list[str]) -> None:
