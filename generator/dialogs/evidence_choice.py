@@ -54,7 +54,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
     cited = _only(told, turn.evidence, documents)
 
     def measure(evidence: Sequence[Evidence]) -> Support:
-        return measure_support(turn.answer, said, list_told(evidence, documents.passages))
+        return measure_support(turn.answer, said, list_told(evidence, documents.passages), len(evidence))
 
     def rate(evidence: Sequence[Evidence]) -> tuple[bool, float]:
         return measure(evidence)[:2]

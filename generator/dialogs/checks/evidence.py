@@ -61,7 +61,7 @@ class Support(NamedTuple):
     missing: tuple[str, ...]
 
 
-def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -> Support:
+def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str], cited: int = 0) -> Support:
     """Return how far sentences cover an answer.
 
     An answer without a content word, such as “Yes.”, is covered by a sentence that has one of its question. A refusal
@@ -70,8 +70,9 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str]) -
     Args:
         said: what the answer needn't prove: the question first, then what was said before it and titles.
         evidence: sentences; without a digit they may spell out numbers below 100. Without any nothing is computed.
+        cited: how many of these are cited; others are headings and titles.
     """
-    claims = _QUESTION.sub("", drop_refusals(drop_closings(drop_requests(drop_counts(answer)))))
+    claims = _QUESTION.sub("", drop_refusals(drop_closings(drop_requests(drop_counts(answer, cited)))))
     claims = convert_units(claims, [*evidence, *said])
     in_digits = not evidence or any(map(_DIGIT.search, evidence))
     terms = [t for t in read_terms(claims) if t.kind != "number" or in_digits or not may_be_spelt_out(t.key)]
@@ -102,11 +103,16 @@ def is_telling(term: Term) -> bool:
     return term.kind == "number" and not (term.key in COUNTS and term.text.isalpha())
 
 
-def drop_counts(answer: str) -> str:
-    """Return an answer without the numbers that say how many things it lists: “four papers: …”, and then four."""
+def drop_counts(answer: str, cited: int = 0) -> str:
+    """Return an answer without the numbers that say how many things it lists: “four papers: …”, and then four.
+
+    Args:
+        cited: how many sentences it rests on; of three and more, each may tell of one thing.
+    """
+    told = {str(cited)} if cited > 2 else set[str]()
     units = dialog_language().units  # “four years: …” isn't one
     for lead in reversed([*_LEAD.finditer(answer)]):
-        sizes = _count_items(answer[lead.end() :])
+        sizes = _count_items(answer[lead.end() :]) | told
         for term in read_terms(lead[0]) if sizes else ():
             before, spelt, after = lead[0].partition(term.text.split()[0])
             if term.kind == "number" and term.key in sizes and spelt and units.isdisjoint(words(after)[:1]):
@@ -157,7 +163,8 @@ def support_of(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn)
     """Return how far a turn's evidence covers its answer, whoever wrote it."""
     if refuses_unread(turn):
         return Support(True, 1.0, ())
-    return measure_support(turn.answer, list_said(turn.meant, history, passages), list_told(turn.evidence, passages))
+    told = list_told(turn.evidence, passages)
+    return measure_support(turn.answer, list_said(turn.meant, history, passages), told, len(turn.evidence))
 
 
 def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: Turn) -> str | None:

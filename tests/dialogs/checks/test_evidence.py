@@ -1,9 +1,11 @@
 """Evidence is compared with its answer, without a model."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from generator.dialogs.checks.evidence import find_uncovered, measure_support, measure_turn, rank_sentences
-from generator.schema import Answerability, Planned
+from generator.schema import Answerability, Evidence, Planned
 from tests.support.languages import speaking
 from tests.support.records import make_evidence_of, make_passage, make_turn
 from tests.support.scripted import piece
@@ -137,6 +139,21 @@ def test_how_many_things_follow_needs_no_proof_in_any_language(code: str, count:
     with speaking(code):
         assert measure_support(f"{count}: Orrin, Vellas.", ["Orrin?"], ["Orrin, Vellas"]).covered
         assert not measure_support("9: Orrin, Vellas.", ["Orrin?"], ["Orrin, Vellas"]).covered
+
+
+def test_how_many_things_the_cited_sentences_tell_one_by_one_needs_no_proof() -> None:
+    kinds = ("From the left (mixed)", "From the left (upright)", "From the right (mixed)", "From the right (upright)")
+    page = piece("Text", "\n\n".join(f"{kind}: the text runs so." for kind in kinds))
+    cited = tuple(make_evidence_of(page, line) for line in page.text.split("\n\n"))
+
+    def find(count: str, evidence: Sequence[Evidence]) -> str | None:
+        answer = f"There are {count} ways: from the left and from the right, each of them mixed or upright."
+        turn = make_turn(1, query="How can text run?", answer=answer, evidence=evidence, planned=PLANNED)
+        return find_uncovered([page], [], turn)
+
+    assert find("four", cited) is None
+    assert find("four", cited[:3]) is not None
+    assert find("five", cited) is not None
 
 
 def test_a_sentence_that_only_repeats_the_question_needs_evidence_too() -> None:
