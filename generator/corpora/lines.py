@@ -19,6 +19,10 @@ _STARTS_ANEW = re.compile(
 # A word of a language, as in no program, and what ends a sentence.
 _PROSE = re.compile(r"(?<!\S)[(\[“\"‘']?[^\W\d_]+(?:[-’'‐][^\W\d_]+)*[-‐.,;:!?)\]”\"’']*(?!\S)")
 _STOP = re.compile(r"[.!?:;…][)\]\"'”’»]*(?:\s|$)")
+# What a line breaks without a hyphen: “https://www.” and “example.org/boats”, but no other address; “pxelinux.0”.
+_ADDRESS = re.compile(r"(?:https?://|ftp://|www\.)\S*(?<=[./=?&_%#:-])$")
+_ADDRESS_GOES_ON = re.compile(r"(?!https?:|ftp:)[\w~%+-]+[./=?&#~][\w~%]")
+_NAME = re.compile(r"\w[\w-]*(?:\.[\w-]+)+")
 # Columns, rulers, rows of a table, and what ends in dots and a number: prices, an index.
 _NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| |(?:\s?\.){4,}\s*\d[\d.,]*\s*$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<title>(?=[^\n]*?\w)[^\n]+)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
@@ -53,19 +57,21 @@ def join_lines(text: str) -> str:
     if sum(not letter.isupper() for letter in first) < _SMALL * len(first):
         return text
     wrapped = [one or other for one, other in zip(wrapped, _find_narrow(lines), strict=True)]
+    names = {*_NAME.findall(text)}
+    whole_names = [_is_name(line, following, names, _FULL * width) for line, following in pairwise(lines)]
     words = {word[0] for word in re.finditer(r"\w+", _BROKEN.sub(" ", text))}
     paragraphs = lines[:1]
-    for following, is_wrapped in zip(lines[1:], wrapped, strict=True):
+    for following, is_wrapped, is_name in zip(lines[1:], wrapped, whole_names, strict=True):
         rest = following.lstrip()
-        if not is_wrapped:
+        if not (is_wrapped or is_name):
             paragraphs.append(following)
         # “iden-”, “tifier”; but “well-”, “known”. A search reads all of a paragraph, which may be as long as the text.
         elif paragraphs[-1].endswith(tuple(_HYPHENS)) and (half := _BROKEN_WORD.search(paragraphs[-1])):
             other = _FIRST_WORD.findall(rest)[0]
-            whole = half[1] + other in words or not (other in words or other.isdigit())
+            whole = half[1] + other in words or not (is_name or other in words or other.isdigit())
             paragraphs[-1] = paragraphs[-1][: -1 if whole else None] + rest
         else:
-            paragraphs[-1] += ("" if is_unspaced(paragraphs[-1][-1] + rest[0]) else " ") + rest
+            paragraphs[-1] += ("" if is_name or is_unspaced(paragraphs[-1][-1] + rest[0]) else " ") + rest
     return "\n".join(paragraphs)
 
 
@@ -80,6 +86,17 @@ def _goes_on(line: str, following: str, full: float) -> bool:
         and not _STARTS_ANEW.match(following)
         and not _NO_PROSE.search(f"{line}\n{following}")
     )
+
+
+def _is_name(line: str, following: str, names: Set[str], full: float) -> bool:
+    """Return True if a line ends within an address, or, without room for the rest, at a dot within one of `names`."""
+    last, first = line.rsplit(maxsplit=1)[-1:], following.split(maxsplit=1)[:1]
+    if not (last and first) or _STARTS_ANEW.match(following):
+        return False
+    if _ADDRESS.search(last[0]) and _ADDRESS_GOES_ON.match(first[0]):
+        return True
+    name = _NAME.match(last[0] + first[0]) if last[0].endswith(".") else None
+    return bool(name and len(name[0]) > len(last[0]) and name[0] in names) and _columns(line + first[0]) > full
 
 
 def _find_narrow(lines: Sequence[str]) -> list[bool]:

@@ -53,6 +53,21 @@ def test_lines_that_were_not_wrapped_stay() -> None:
     assert join_lines(verse) == verse
 
 
+def test_addresses_and_names_that_a_line_breaks_at_a_dot_are_whole() -> None:
+    text = (
+        "The boot loader has the name pxelinux.0, and your DHCP server must tell it to all who ask, so write pxelinux."
+        "\n0 there. All of it is explained on the pages that the project keeps for its users (https://www.\n"
+        "example.org/boot.html), and its packages are listed on the site of the same project, see https://example.org/\n"
+        "package=boot for them. The files are on a server of the university in the capital, https://example.org/files/.\n"
+        "They are free, and a mirror of them is kept by those who run it for the pleasure of others, https://example.org/\n"
+        "as everybody knows."
+    )
+    joined = join_lines(text)
+    assert "write pxelinux.0 there." in joined and "(https://www.example.org/boot.html)," in joined
+    assert "https://example.org/package=boot for" in joined and "https://example.org/files/.\nThey" in joined
+    assert joined.endswith("https://example.org/ as everybody knows.")
+
+
 def test_narrower_blocks_of_wrapped_lines_are_joined() -> None:
     wide = "All of the volunteers who measure the water of the River Wending bring boots and a net.\n" * 20
     note = (
