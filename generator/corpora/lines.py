@@ -32,7 +32,11 @@ _HYPHENS = "-\N{HYPHEN}"
 _BROKEN_WORD, _FIRST_WORD = re.compile(rf"([^\W\d_]+)[{_HYPHENS}]$"), re.compile(r"^\w*")
 _BROKEN = re.compile(rf"\w+[{_HYPHENS}]\n\s*\w+")
 _CONTENTS_ENTRY = re.compile(r"(?:\s?\.){4,}\s*(\d{1,4})\s*$")  # “Fares . . . . . . 7”
-_SHORTEST_CONTENTS = 5  # entries
+_SHORTEST_CONTENTS, _LONG_CONTENTS = 5, 20  # entries
+_INDEX_ENTRY = re.compile(r"(?:\s?\.){4,}\s*(\d{1,4}(?:,\s*\d{1,4})*)\s*$")  # “boats . . . . . . 3, 7”
+_SHORTEST_INDEX, _IN_ORDER = 40, 0.8  # entries; the share of them that stand behind the one above by the alphabet
+_BESIDE = 3  # lines from one entry to the next; first halves of entries, and letters, are between
+_LETTERS = re.compile(r"[^\W_]+")
 _WORD = re.compile(r"[^\W\d_]{3}")
 # What a running head that names a section begins with: “CHAPTER 5.”, “User Guide Chapter 2”.
 _CHAPTER = re.compile(r"((?:[^\W\d_]+\s){1,4})(?:\d{1,3}|[A-Z]|[IVXL]+)(?=[.:]?\s)")
@@ -147,31 +151,53 @@ def mark_headings(text: str) -> str:
 
 
 def join_pages(pages: Sequence[str]) -> str:
-    """Return the text of a PDF's pages: without page heads and tables of contents, its wrapped lines joined."""
-    return join_lines(drop_contents("\n".join(drop_running_heads(pages))))
+    """Return the text of a PDF's pages: without page heads, tables of contents and indexes, wrapped lines joined."""
+    return join_lines(drop_contents("\n".join(drop_running_heads(pages)), len(pages)))
 
 
-def drop_contents(text: str) -> str:
-    """Return `text` without tables of contents.
+def drop_contents(text: str, pages: int = 0) -> str:
+    """Return `text` without tables of contents and, if it has `pages`, without indexes.
 
-    They are lines that end in dots and a page, no page before the one above, and half of them are headings elsewhere.
+    The former are lines that end in dots and a page, no page before the one above, and half of them are headings
+    elsewhere, unless there are many, up to `pages` (lists of figures). Indexes are many such lines in the order of the
+    alphabet. First halves of entries go too.
     """
     lines = text.split("\n")
+    entries = {number: int(entry[1]) for number, line in enumerate(lines) if (entry := _CONTENTS_ENTRY.search(line))}
     runs, last = list[list[int]](), 0
-    for number, line in enumerate(lines):
-        if entry := _CONTENTS_ENTRY.search(line):
-            if not runs or int(entry[1]) < last:
-                runs.append([])
-            runs[-1].append(number)
-            last = int(entry[1])
+    for number, page in entries.items():
+        if not runs or page < last:
+            runs.append([])
+        runs[-1].append(number)
+        last = page
     known = {line.strip(" .") for line in lines}
 
     def is_contents(run: list[int]) -> bool:
+        if len(run) >= _LONG_CONTENTS and entries[run[-1]] <= pages:
+            return True
         titles = [_CONTENTS_ENTRY.sub("", lines[number]).strip(" .") for number in run]
         return len(run) >= _SHORTEST_CONTENTS and sum(title in known for title in titles) >= len(run) / 2
 
-    dropped = {number for run in runs if is_contents(run) for number in run}
+    dropped = {number for run in runs if is_contents(run) for number in run} | _find_indexes(lines, pages)
+    for one, other in pairwise(sorted(dropped)):
+        if other - one <= _BESIDE:
+            dropped.update(range(one, other))
     return "\n".join(line for number, line in enumerate(lines) if number not in dropped)
+
+
+def _find_indexes(lines: Sequence[str], pages: int) -> set[int]:
+    """Return the numbers of lines that end in dots and page numbers, up to `pages`, many in alphabetical order."""
+    indexes, run = set[int](), list[int]()
+    for number in [*(number for number, line in enumerate(lines) if _INDEX_ENTRY.search(line)), len(lines) + _BESIDE]:
+        if run and number - run[-1] > _BESIDE:
+            entries = [_INDEX_ENTRY.split(lines[at]) for at in run]
+            words = ["".join(_LETTERS.findall(entry[0])).casefold() for entry in entries]
+            in_order = sum(one <= other for one, other in pairwise(words)) >= _IN_ORDER * len(run)
+            last = max(int(page) for entry in entries for page in entry[1].split(","))
+            indexes.update(run if len(run) >= _SHORTEST_INDEX and in_order and last <= pages else [])
+            run = []
+        run.append(number)
+    return indexes
 
 
 def drop_running_heads(pages: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import textwrap
 import time
+from pathlib import Path
 
 from generator.common.sentences import sentences
 from generator.corpora.folder import SAMPLE_DOCUMENTS
@@ -158,6 +159,23 @@ def test_tables_of_contents_go_and_prices_stay() -> None:
     text = ["1 Fares", "Adults pay.", "1.1 Sundays", "Free.", "Boats", "Two."]
     assert drop_contents("\n".join([*prices, *contents, *text])) == "\n".join([*prices, *text])
     assert drop_contents("\n".join([*contents[:4], *text])) == "\n".join([*contents[:4], *text])
+
+
+def test_an_index_goes_and_so_do_the_first_halves_of_entries_of_a_table_of_contents() -> None:
+    words = sorted({word.lower() for word in "".join(map(Path.read_text, SAMPLE_DOCUMENTS.glob("*.md"))).split()})[-60:]
+    index = [f"{word} . . . . . . {number % 9 + 1}{', 9' if number % 5 else ''}" for number, word in enumerate(words)]
+    text = "Adults pay.\nDogs are free."
+    listed = "\n".join([text, *index[:30], "W", *index[30:]])
+    assert drop_contents(listed, 9) == text
+    assert drop_contents(listed, 8) == listed == drop_contents(listed)
+    scores = "\n".join(reversed(index))
+    assert drop_contents(scores, 9) == scores
+    entries = [f"{number} Fares . . . . . . {number}" for number in range(1, 6)]
+    contents = [entries[0], "2 What to do with the oars of a boat that is", "full? . . . . . . 2", *entries[2:]]
+    figures = "\n".join(f"{number}. A boat . . . . . . {number + 3}" for number in range(20))
+    assert drop_contents(f"{figures}\n{text}", 22) == text and figures in drop_contents(f"{figures}\n{text}", 21)
+    headings = "\n".join(entry.replace(" . . . . . .", "")[:-2] for entry in entries)
+    assert drop_contents("\n".join([*contents, headings])) == headings
 
 
 def test_a_text_of_one_line_takes_time_by_its_length() -> None:
