@@ -5,6 +5,7 @@ import posixpath
 import re
 import zipfile
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, lookup
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import pairwise
@@ -19,7 +20,7 @@ import yaml
 from generator.common.console import note
 from generator.corpora.base import FormatError, make_document
 from generator.corpora.files import File, open_file
-from generator.corpora.lines import drop_contents, join_lines, join_pages, mark_headings
+from generator.corpora.lines import drop_contents, join_lines, join_pages, mark_headings, mark_outline
 from generator.corpora.pages import parse_html, read_page, read_title
 from generator.errors import YAML_SLIPS, describe
 from generator.schema import Document, SkippedRecord
@@ -27,7 +28,7 @@ from generator.schema import Document, SkippedRecord
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
-READING = "21"  # raised when a change gives files another text; then caches are made anew
+READING = "22"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A(?:---|(\+\+\+))[ \t]*\n(.{0,20000}?\n)(?(1)\+\+\+|(?:---|\.\.\.))[ \t]*\n", re.DOTALL)
@@ -280,13 +281,18 @@ def read_pdf(
             blank = (page for page, text in zip(pdf, pages, strict=True) if not text.strip())
             scanned = sum(any(page.get_objects(filter=images)) for page in blank)
             title = pdf.get_metadata_value("Title")
+            outline = defaultdict[int, list[tuple[str, int]]](list)
+            for entry in pdf.get_toc():
+                if place := entry.get_dest():
+                    outline[place.get_index()].append((entry.get_title(), entry.level))
     except pypdfium2.PdfiumError as error:
         if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
             raise FormatError(LOCKED) from error
         raise FormatError(f"not a readable PDF: {describe(error)}" if data else "the file is empty") from error
     # PDFium gives line ends of Windows, and a mark in place of a hyphen that ends a line.
     texts = dict(enumerate(_show_hyphens(page.replace("\r\n", "\n").replace("\2", "-\n")) for page in pages))
-    text = join_pages([*{**texts, **with_rows(data)}.values()])
+    texts |= with_rows(data)
+    text = join_pages([mark_outline(page, outline[number]) for number, page in texts.items()])
     if not text.strip():
         raise FormatError("its pages have no text; run OCR on it")
     if not scanned:

@@ -23,8 +23,8 @@ _STOP = re.compile(r"[.!?:;…][)\]\"'”’»]*(?:\s|$)")
 _ADDRESS = re.compile(r"(?:https?://|ftp://|www\.)\S*(?<=[./=?&_%#:-])$")
 _ADDRESS_GOES_ON = re.compile(r"(?!https?:|ftp:)[\w~%+-]+[./=?&#~][\w~%]")
 _NAME = re.compile(r"\w[\w-]*(?:\.[\w-]+)+")
-# Columns, rulers, rows of a table, and what ends in dots and a number: prices, an index.
-_NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^\| |(?:\s?\.){4,}\s*\d[\d.,]*\s*$", re.MULTILINE)
+# Columns, rulers, rows of a table, headings, and what ends in dots and a number: prices, an index.
+_NO_PROSE = re.compile(r"\S(?: {3}|\t)[ \t]*\S|^\W*$|^(?:\||#{1,6}) |(?:\s?\.){4,}\s*\d[\d.,]*\s*$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<title>(?=[^\n]*?\w)[^\n]+)\n(?P<line>([=~^-])\3{2,})[ \t]*$", re.MULTILINE)
 _RAGGED = 2  # letters by which an underline may be longer or shorter than its heading
 # `man` writes “‐” where it breaks a word.
@@ -32,6 +32,8 @@ _HYPHENS = "-\N{HYPHEN}"
 _BROKEN_WORD, _FIRST_WORD = re.compile(rf"([^\W\d_]+)[{_HYPHENS}]$"), re.compile(r"^\w*")
 _BROKEN = re.compile(rf"\w+[{_HYPHENS}]\n\s*\w+")
 _CONTENTS_ENTRY = re.compile(r"(?:\s?\.){4,}\s*(\d{1,4})\s*$")  # “Fares . . . . . . 7”
+# “Chapter 2. ”, “A.1 ”
+_SECTION_NUMBER = re.compile(r"^(?:[^\W\d_]+ )?(?:\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})*|[IVXL]+)[.:]? ")
 _SHORTEST_CONTENTS, _LONG_CONTENTS = 5, 20  # entries
 _INDEX_ENTRY = re.compile(r"(?:\s?\.){4,}\s*(\d{1,4}(?:,\s*\d{1,4})*)\s*$")  # “boats . . . . . . 3, 7”
 _SHORTEST_INDEX, _IN_ORDER = 40, 0.8  # entries; the share of them that stand behind the one above by the alphabet
@@ -150,6 +152,23 @@ def mark_headings(text: str) -> str:
     return _UNDERLINED.sub(mark, text)
 
 
+def mark_outline(page: str, outline: Sequence[tuple[str, int]]) -> str:
+    """Return a PDF's page with what its outline names, with or without a number before, as headings of Markdown.
+
+    Args:
+        outline: the titles that are on the page, in order, and their levels from 0.
+    """
+    lines = page.split("\n")
+    shown = [" ".join(line.split()) for line in lines]
+    forms = [{line.casefold(), _SECTION_NUMBER.sub("", line).casefold()} for line in shown] if outline else []
+    for title, level in outline:
+        wanted = " ".join(title.split()).casefold()
+        found = (number for number, form in enumerate(forms) if wanted in form and wanted)
+        if (number := next(found, None)) is not None:
+            lines[number], forms[number] = f"{'#' * min(level + 1, 6)} {shown[number]}", set()
+    return "\n".join(lines)
+
+
 def join_pages(pages: Sequence[str]) -> str:
     """Return the text of a PDF's pages: without page heads, tables of contents and indexes, wrapped lines joined."""
     return join_lines(drop_contents("\n".join(drop_running_heads(pages)), len(pages)))
@@ -170,7 +189,7 @@ def drop_contents(text: str, pages: int = 0) -> str:
             runs.append([])
         runs[-1].append(number)
         last = page
-    known = {line.strip(" .") for line in lines}
+    known = {line.strip(" .#") for line in lines}
 
     def is_contents(run: list[int]) -> bool:
         if len(run) >= _LONG_CONTENTS and entries[run[-1]] <= pages:

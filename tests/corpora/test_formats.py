@@ -1,5 +1,6 @@
 """Files as documents: Markdown, PDF, EPUB, and files without text."""
 
+import io
 import zipfile
 from pathlib import Path
 
@@ -72,6 +73,13 @@ def test_pdfs_are_read_if_they_hold_text(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf("The boats that sail from Vaumarcus to York are docu-\nmented there."))
     (document,) = good(read("folder", path=str(tmp_path))[:1])
     assert document.text == "The boats that sail from Vaumarcus to York are documented there."
+    outlined = pypdf.PdfWriter(clone_from=io.BytesIO(pdf("Chapter 2. Boats\nIn short\n2.1  Fares\nIt is free.\nFares")))
+    chapter = outlined.add_outline_item(title="Boats", page_number=0)
+    for title in ("Fares", "Dogs"):
+        outlined.add_outline_item(title=title, page_number=0, parent=chapter)
+    outlined.write(tmp_path / "a.pdf")
+    (document,) = good(read("folder", path=str(tmp_path))[:1])
+    assert document.text == "# Chapter 2. Boats\nIn short\n## 2.1 Fares\nIt is free.\nFares"
     contents = "\n".join(
         f"{name} . . . . . . {page}" for page, name in enumerate(["Boats", "Cars", "Dogs", "Fares", "Tea"])
     )
