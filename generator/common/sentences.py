@@ -20,6 +20,9 @@ _HEADING = re.compile(r"#{1,6} ")
 # “See scrapy.http.Response” goes on behind its dots, and “after controlled burns.Wildland fires” doesn't.
 _NAME_BEFORE = re.compile(r"(?:(?<!\S)|_\w*|[a-z][A-Z]\w*|[^\W\d]\w*\.\w+)\.$")
 _NAME_AFTER = re.compile(r"[ºª_*(){}\[\]/$<|]|\w*_|\w*[a-z][A-Z]|\w+\(|\w+\.\w|[A-Z]\.")
+# “signal.SIGINT: …” on a line of its own, “exception queue.Empty: …”: no sentence is one word in small letters.
+_ALONE_BEFORE = re.compile(r"^\W*(?:(?:class|exception) )?[a-z]\w*\.$", re.MULTILINE)
+_MODULE_BEFORE = re.compile(r"(?<![\w.])[a-z]\w*\.$")
 _FILE_BEFORE, _FILE_TYPE = re.compile(r"(?<!\S)[A-Z][\w-]+\.$"), re.compile(r"[A-Z]{2,3}\b")  # “Makefile.PL”
 # A mark that is meant as such ends nothing: “A '?' (not in brackets) matches …”, “#! line”, “!/bin”.
 _NAMED_MARK = re.compile(r"(?<!\S)(?:[(\[]*[\"'“‘`][.!?]+[\"'”’`][)\]]*\s*|#!\s*|[\"'“‘`]?[.!?]+)$")
@@ -142,9 +145,16 @@ def _find_starts(text: str, language: str) -> Iterator[int]:
 
 def _is_in_name(text: str, at: int) -> bool:
     """Return True for a place behind the dot of a name, where no sentence begins."""
-    before, after = text[max(0, at - _LONGEST_NAME) : at], text[at : at + _LONGEST_NAME]
+    first = max(0, at - _LONGEST_NAME)
+    before, after = text[first:at], text[at : at + _LONGEST_NAME]
+    if not before.endswith("."):
+        return False
     is_file = _FILE_TYPE.match(after) and _FILE_BEFORE.search(before)
-    return before.endswith(".") and bool(_NAME_BEFORE.search(before) or _NAME_AFTER.match(after) or is_file)
+    if _NAME_BEFORE.search(before) or _NAME_AFTER.match(after) or is_file or _ALONE_BEFORE.search(text, first, at):
+        return True
+    # “logging.Handler” where “logging.info()” is told of, too
+    module = _MODULE_BEFORE.search(before)
+    return bool(module and re.search(rf"(?<![\w.]){re.escape(module[0])}[a-z_]\w", text))
 
 
 def _is_abbreviated(text: str, at: int, no_end: re.Pattern[str] | None) -> bool:

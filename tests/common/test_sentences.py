@@ -34,6 +34,18 @@ def test_no_sentence_begins_within_a_name(name: str) -> None:
     assert list_sentences(f"See {name} for more. It ends.") == [f"See {name} for more.", "It ends."]
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "exception queue.Empty: Raised by get().",
+        "## signal.SIGINT",
+        "logging.info() logs; write a logging.Handler for more.",
+    ],
+)
+def test_no_sentence_begins_behind_the_dot_of_a_module(sentence: str) -> None:
+    assert list_sentences(f"{sentence}\n\nIt ends here.") == [sentence, "It ends here."]
+
+
 def test_a_sentence_may_begin_without_a_space() -> None:
     assert list_sentences("They set bed fires.Wildland fires spread.") == [
         "They set bed fires.",
