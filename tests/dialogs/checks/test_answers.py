@@ -113,6 +113,8 @@ def test_in_other_languages_documents_are_spoken_of_in_other_ways(code: str, tal
 
 def test_an_index_and_a_paragraph_that_a_passage_names_are_the_documents_own() -> None:
     assert fault("sys.argv[0] is the name of the script.") is None
+    assert fault("An investor in this context means everyone who buys stock.") is None
+    assert fault("In this context, an investor is who buys stock.") is not None
     lease = piece("lease", "A pet is allowed by paragraph 5. The rent is due each month.")
     answer, question = "Yes, paragraph 5 allows one pet.", "Does paragraph 5 allow a pet?"
     assert find_answer_fault(answer, question, [], (lease,)) is None
