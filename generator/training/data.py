@@ -131,7 +131,8 @@ def _read(path: str, settings: Finetuning) -> Iterator[Pair]:
         if _use(split) == "left out":
             continue
         for number, row in enumerate(rows, start=1):
-            pair = require_record(_Row, f"data={path}: row {number} of {split}", row, "a dataset of this project fits")
+            wanted = "give a dataset of this project, or human dialogs as NAME:PATH, such as quac:FOLDER"
+            pair = require_record(_Row, f"data={path}: row {number} of {split}", row, wanted)
             messages = [message.model_dump() for message in pair.messages]
             documents = tuple(pair.document_ids or ()) or (f"{path} {split} {number}",)
             yield Pair(messages, documents, (), _use(split) == "validated with")
