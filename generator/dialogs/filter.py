@@ -183,8 +183,9 @@ def filter_pairs(dialog: Dialog, keep: Filter) -> tuple[list[Turn], list[Drop]]:
         rejected = turn.turn in incorrect
         cause = decided[turn.turn if rejected or not incorrect else incorrect[0]]
         stage = "human" if is_person(cause) else "judge"
-        if rejected:
-            reason = "rejected" if stage == "human" else "judged incorrect"
+        if rejected and cause:
+            failure = "judged incorrect" if cause.label == "incorrect" else "not judged"
+            reason = "rejected" if stage == "human" else f"{failure} by {cause.judge}"
         elif mode == "prefix" and incorrect and turn.turn > incorrect[0]:
             reason = "follows an incorrect answer"
         elif mode in ("dialog", "verified") and incorrect:

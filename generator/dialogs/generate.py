@@ -144,6 +144,7 @@ class DialogGenerator:
             losses.append(slip)
         for turn, why in losses:
             drops.append(drop("turn" if draft.turns and why.stage != SLIP else "dialog", turn, why))
+        drops.sort(key=lambda each: each.turn or 0)
         lost = any(each.scope == "dialog" for each in drops)
         if draft.turns and not lost and len(draft.turns) < min(self.min_turns, plan.turns):
             reason = f"fewer than min_turns={self.min_turns} turns"

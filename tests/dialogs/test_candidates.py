@@ -5,6 +5,8 @@ import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -12,16 +14,18 @@ from benchmarks.candidates import read_run
 from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.candidates import NOT_BEST, Unused, collect_unused, rate_answer, rate_question
 from generator.dialogs.dedup import Repetition
+from generator.dialogs.generate import DialogGenerator
+from generator.dialogs.program import Draft
 from generator.dialogs.steps import Answer, Ask, Asked
 from generator.errors import Rejected
 from generator.prompts.sections import Documents
 from generator.prompts.signatures import REJECTED, NextQuestion
-from generator.schema import Evidence, Passage, Turn, Verdict
+from generator.schema import Cost, Evidence, Passage, Turn, Verdict
 from judges.metrics.grounding import GroundingJudge
 from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_turn
 from tests.support.runs import Site
-from tests.support.scripted import KINDS, PROFILES, Entry, Scripted, piece, said
+from tests.support.scripted import KINDS, PROFILES, Entry, Scripted, piece, plan, said
 
 TRAM, BUS = piece("tram", "The green tram runs at night for 12 crowns."), piece("bus", "The bus is red and slow.")
 DOCUMENTS = Documents(passages=(TRAM, BUS))
@@ -185,6 +189,14 @@ def test_a_worse_answer_has_a_lower_score(answer: str, evidence: Passage) -> Non
         return asyncio.run(rate_answer(turn, (TRAM, BUS), (), ()))
 
     assert score(answer, evidence) < score("The tram costs 12 crowns.", TRAM)
+
+
+def test_what_is_lost_of_a_dialog_is_listed_turn_by_turn() -> None:
+    why, cost = Rejected("ask", "left the subject", "Why?"), Cost()
+    draft = Draft(turns=(make_turn(1),), skipped=((2, why),), unused=(Unused(why, cost, 1), Unused(why, cost, 3)))
+    planned = plan(TRAM, [KINDS["direct"]])
+    drops = DialogGenerator._list_losses(cast(DialogGenerator, SimpleNamespace(min_turns=1)), planned, draft)
+    assert [(drop.turn, drop.scope) for drop in drops] == [(1, "candidate"), (2, "turn"), (3, "candidate")]
 
 
 def test_the_ledger_has_the_rest_with_its_cost_and_concurrency_changes_nothing(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.support.runs import Site, command
 
 SCORED = Verdict(judge="rl_f", label="scored", explanation="", model="m", score=0.4, decides=False)
 REFUSAL = Verdict(judge="idk", label="yes", explanation="", model="m", decides=False)
+WRONG_BY = "judged incorrect by j"
 WRONG = Verdict(judge="j", label="incorrect", explanation="", model="m")
 DIALOG = make_dialog(
     make_turn(1, query="dogs", evidence=(Evidence(passage_id="p", start=0, end=4, text="Dogs"),), verdicts=(SCORED,)),
@@ -52,7 +53,7 @@ def test_a_condition_removes_the_pairs_that_have_the_column_and_do_not_meet_it(k
     turns, drops = filter_pairs(DIALOG, keep)
     assert [turn.turn for turn in turns] == kept
     assert sorted(kept + [drop.turn or 0 for drop in drops]) == [1, 2, 3]
-    assert {drop.reason for drop in drops if drop.turn == 3} == {"judged incorrect"}
+    assert {drop.reason for drop in drops if drop.turn == 3} == {WRONG_BY}
     assert all(drop.stage == "filter" for drop in drops if drop.turn != 3)
 
 
@@ -202,9 +203,10 @@ def test_judging_removes_no_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keep", "kept", "reasons"),
     [
-        ("pairs", [1, 3, 4], ["judged incorrect"] * 2),
-        ("prefix", [1], ["judged incorrect", *["follows an incorrect answer"] * 2, "judged incorrect"]),
-        ("dialog", [], ["in a dialog", "judged incorrect", "in a dialog", "in a dialog", "judged incorrect"]),
+        ("pairs", [1, 3, 4], [WRONG_BY] * 2),
+        ("prefix", [1], [WRONG_BY, *["follows an incorrect answer"] * 2, WRONG_BY]),
+        ("dialog", [], ["in a dialog", WRONG_BY, "in a dialog", "in a dialog", WRONG_BY]),
+        ("verified", [], ["in a dialog", WRONG_BY, "not judged by j", "in a dialog", WRONG_BY]),
     ],
 )
 def test_filter(keep: Filter, kept: list[int], reasons: list[str]) -> None:

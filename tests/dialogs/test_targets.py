@@ -207,7 +207,7 @@ def test_a_run_plans_measures_and_relabels(tmp_path: Path) -> None:
     assert {turn["answerability"] for turn in asked} == {"answerable", "unanswerable"}
     summary = site.summary()
     refused = sum(any(v["judge"] == "agreement" for v in turn["verdicts"]) for turn in turns)
-    assert summary["dropped_pairs"]["judge"]["judged incorrect"] == refused > 0
+    assert summary["dropped_pairs"]["judge"]["judged incorrect by agreement"] == refused > 0
     measured = sum(turn["answerability"] == "unanswerable" for turn in turns)
     achieved = summary["answerability"]["unanswerable"]
     assert (achieved["target"], achieved["turns"]) == (0.07, measured)

@@ -56,7 +56,7 @@ def test_every_attempt_is_accepted_or_dropped(trouble: str, tmp_path: Path) -> N
         assert site.drops()
         assert all(drop["text"] for drop in site.drops()), "with the offending text"
     if trouble == "incorrect":
-        assert summary["dropped_pairs"]["judge"]["judged incorrect"] > 0
+        assert summary["dropped_pairs"]["judge"]["judged incorrect by correctness"] > 0
     if trouble == "unjudged":
         assert 0 < summary["unjudged_pairs"] < summary["pairs"]
         assert not summary["dropped_pairs"], "a judge that fails is not a low score"
