@@ -1,16 +1,17 @@
 """Score a reply for each target, with its feedback."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 
-from generator.optimization.data import Example
-from generator.optimization.targets import AnswerTarget, AskTarget, Outcome, RewriteTarget, compare_queries
+from generator.optimization.data import Example, read_examples
+from generator.optimization.targets import AnswerTarget, AskTarget, Outcome, RewriteTarget, compare_queries, find_target
 from generator.prompts.calls import use_model
-from generator.schema import Passage
-from tests.support.records import make_passage, make_turn
+from generator.schema import Passage, Verdict
+from tests.support.records import make_dialog, make_passage, make_turn, write_dialogs
 from tests.support.scripted import Scripted, said
 
 
@@ -46,6 +47,25 @@ def test_a_rewrite_that_the_step_refuses_is_shown_with_the_reason() -> None:
 
     outcome = Scripted(rewrite=[{"query": query}]).run(attempt)
     assert query in outcome.feedback and "It was refused" in outcome.feedback
+
+
+def test_scores_are_compared_where_people_gave_all_of_them_and_the_judge_is_asked(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"answer": "It is red.", "other_answers": ("Red.",)}
+    turns = [((1, 2), {}), ((4, 4), {}), ((2, 1), {}), ((4, None), {}), ((2, 4), {"other_answers": ()})]
+    turns += [((1, 4), {"answer": "Red."}), ((1, 1), {"answerability": "unanswerable"}), ((3, 3), {})]
+    dialogs = []
+    for number, (scores, changes) in enumerate(turns):
+        given = zip(("faithfulness", "completeness"), scores, strict=True)
+        verdicts = tuple(
+            Verdict(judge=f"human:all:{name}", label="scored", explanation="", model="", score=score, decides=False)
+            for name, score in given
+            if score
+        )
+        dialogs.append(make_dialog(make_turn(1, **asked | changes, verdicts=verdicts), id=str(number)))
+    target, metrics = find_target("judge.rb_llm", "m"), ("faithfulness", "completeness")
+    found = read_examples([str(write_dialogs(tmp_path / "rated.jsonl", *dialogs))], target.criteria(metrics))
+    rated = {each.id.split()[1]: (each.rating, each.label) for each in target.select(found, metrics)}
+    assert rated == {"0": (0, "low"), "1": (1, "high"), "2": (0, "low"), "7": (0.6, "high")}
 
 
 def try_answer(reply: dict[str, Any], label: str = "", metrics: Sequence[str] = ("evidence",)) -> Outcome:
