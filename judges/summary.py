@@ -188,14 +188,18 @@ def closing_table(summary: JudgingSummary) -> None:
     """Print the summary: a row for each judge and model, one for each model that it judged if several; the calls."""
     rows = []
     for judge in summary.judges:
-        of = [(judge.model or judge.judge, judge.all), *((f"of {lm}", figures) for lm, figures in judge.lm.items())]
+        title = f"{judge.judge} ({judge.model})" if judge.model else judge.judge
+        of = [(title, judge.all), *((f"of {lm}", figures) for lm, figures in judge.lm.items())]
         for name, figures in of if len(judge.lm) > 1 else of[:1]:
             labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items())
             scores = (figures.mean, figures.median, figures.conditioned)
             cells = ["" if score is None else f"{score:g}" for score in scores]
             rows.append([name, str(figures.turns), labels, *cells])
     numbers = ("mean", "median", "conditioned")
-    print_table(rows, ("model", "turns", "labels", *numbers), right=("turns", *numbers))
+    print_table(rows, ("judge", "turns", "labels", *numbers), right=("turns", *numbers))
+    for judge in summary.judges:
+        if (accuracy := judge.answerability_accuracy) is not None:
+            print(f"{judge.judge} ({judge.model}): {accuracy:.1%} of the labels fit the answerability", flush=True)
     tokens = summary.tokens
     if summary.lm_calls:
         calls, time = count_noun(summary.lm_calls, "call"), timedelta(seconds=int(summary.seconds))

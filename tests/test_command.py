@@ -68,6 +68,7 @@ def test_a_run_folder_has_these_files_and_fields(site: Site, openai_server: Open
     assert sum(stage["calls"] for stage in cost.values()) == pytest.approx(2 * cost["all"]["calls"], abs=0.05)
     assert "cost of a pair" in done.out
     assert 0 <= summary["evidence_covers"] <= 1 and "covers the answer of" in done.out
+    assert [*summary["difficulty"]] == [level for level in ("easy", "medium", "hard") if level in summary["difficulty"]]
     assert sum(summary["difficulty"].values()) == pairs and "none can be hard" not in done.out
     dialogs = site.dialogs()
     assert len(dialogs) == summary["accepted"] == 3

@@ -40,7 +40,7 @@ def _worth(summary: Summary) -> _Rows:
     if summary.unjudged_pairs:
         reason = next(iter(summary.unjudged), "")
         unjudged = f"{summary.unjudged_pairs:,} of {count_noun(summary.pairs, 'pair')}, most often: {reason}"
-        yield "unjudged", f"{unjudged}; python -m judges judges them again, or by another judge"
+        yield "unjudged", f"{unjudged}; python -m judges judges them by another judge, or again where a call failed"
     if summary.evidence_covers is not None:
         yield "evidence", f"covers the answer of {summary.evidence_covers:.0%} of the pairs"
     if summary.difficulty:

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 from generator.common.console import counted
-from generator.dialogs.columns import deciding_verdict, difficulty
+from generator.dialogs.columns import Difficulty, deciding_verdict, difficulty
 from generator.dialogs.filter import Filter
 from generator.execution.store import Store
 from generator.output.chat import kept_turns
@@ -177,7 +178,7 @@ def summarise(store: Store, taxonomy: Taxonomy, keep: Filter, skipped: int, dial
         evidence_covers=round(covered[True] / covered.total(), 4) if covered else None,
         unjudged_pairs=unjudged.total(),
         unjudged=dict(unjudged.most_common()),
-        difficulty=dict(sorted(levels.items())),
+        difficulty={level: levels[level] for level in get_args(Difficulty) if levels[level]},
         ranked=ranked,
         guessable=tuple(str(guess) for guess in guesses.guesses() if guess.gives_away),
         ended=store.endings(),

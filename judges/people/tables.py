@@ -163,7 +163,7 @@ def _tell(judge: JudgeAgreement) -> str:
         return "no: it failed on all"
     if judge.kappa.value is None:
         return "no: people said one thing" if judge.good in (0, 1) else "no: it said one thing"
-    more = f": {judge.needed:,} would" if judge.needed else ""
+    more = f": {judge.needed:,} marks would" if judge.needed else ""
     return "yes" if judge.tells else f"no{more}"
 
 

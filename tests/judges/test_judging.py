@@ -86,7 +86,7 @@ def test_every_turn_gets_a_verdict_and_nothing_else_changes(place: Judging, open
     assert figures["corpus"] == {"trams": figures["all"]}
     wrong = figures["all"]["labels"].get("yes", 0)
     assert figures["answerability_accuracy"] == pytest.approx(1 - wrong / (2 * DIALOGS), abs=1e-4)
-    assert "test-model" in done.out
+    assert "idk (test-model)" in done.out and f"{figures['answerability_accuracy']:.1%} of" in done.out
     assert f"run folder: {place.run_dir}" in done.out
 
 
