@@ -113,6 +113,9 @@ class MultiDocumentDialog(DialogProgram):
         answer = self.unanswered if question_type.reply else self.answer
         with answering(typed):
             turn = await answer.acall(passages, history, Asked(typed, question, search_query, hits), question_type)
+        refuses = turn.answerability == "unanswerable" != question_type.expected
+        if refuses and not history and isinstance(source, Passage) and not _has_part(source, passages):
+            raise Rejected("retrieve", "what it was asked of isn't found, and no other passage tells it", turn.spoken)
         return turn, passages  # lines 5 and 16
 
     async def form_query(self, task: TurnTask, question: str, typed: str) -> str:
@@ -131,6 +134,12 @@ class MultiDocumentDialog(DialogProgram):
         if not self.moving:
             return await super().later_focus(passages, history, place, split)
         return await choose_focus(self.retriever, 2 * self.k, split, passages, history, place)
+
+
+def _has_part(source: Passage, passages: Sequence[Passage]) -> bool:
+    """Return True if a part of `source`, which a question was asked of, is in one of the passages."""
+    own = (each for each in passages if each.document_id == source.document_id)
+    return any(each.start < source.end and source.start < each.end for each in own)
 
 
 def _refuse(turn: Turn) -> Rejected:

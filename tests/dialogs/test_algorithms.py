@@ -203,6 +203,18 @@ def test_a_first_search_without_results_drops_the_dialog() -> None:
     assert (draft.end.stage, draft.end.reason, draft.end.text) == ("retrieve", "nothing found", QUESTIONS[0])
 
 
+@pytest.mark.parametrize(("found", "kept"), [([A, B], False), ([A, HARBOUR], True)])
+def test_a_question_is_not_unanswerable_because_the_search_misses_what_it_was_asked_of(
+    found: Sequence[Passage], kept: bool
+) -> None:
+    """A better search would find it, and be punished for it."""
+    unknown = {"answer": "I don't know.", "answerability": "unanswerable", "known": False, "evidence": []}
+    model = Scripted(ask=[{"question": "Who owns the harbour?"}], answer=[unknown])
+    draft = generate(model, shelf=Shelf([found]), types=TYPES[:1])
+    assert [turn.answerability for turn in draft.turns] == ["unanswerable"] * kept
+    assert (draft.end is None) == kept and (kept or (draft.end and draft.end.stage == "retrieve"))
+
+
 def test_dialogs_share_a_program_without_mixing() -> None:
     """One program generates all dialogs of a run at the same time."""
     program = MultiDocumentDialog(Repetition(0.8), Shelf(FOUND), 3, "last_turn")

@@ -279,7 +279,7 @@ def test_what_a_run_began_too_many_of_is_used_by_a_larger_one(tmp_path: Path) ->
 
     def hold(body: Body) -> bool:
         later = [call for call in server.bodies if stage(call) == "ask" and turn(call) > 1]
-        return body in later[4:] and len(later) < 10
+        return body in later[4:] and len(later) < 9
 
     grown, whole = (Site(tmp_path / name) for name in ("grown", "whole"))
     with OpenAIServer(rejects, hold=hold) as server:
