@@ -85,7 +85,9 @@ def find_misattributed(text: str, question: str, sources: Sequence[str]) -> list
             ):
                 found.append(value.spelt)
     tables = [table for source in sources for table in _read_tables(source)]
-    beside = [line for source in sources for line in source.split("\n") if " | " not in line] if tables else []
+    if not tables:
+        return found
+    beside = [line for source in sources for line in source.split("\n") if " | " not in line]
     rows = (_find_of_other_rows(text[start:end], asked, tables, beside) for start, end in sentences(text))
     return [*found, *(number for row in rows for number in row if number not in found)]
 
@@ -102,7 +104,7 @@ def _find_of_other_rows(
     terms = read_terms(sentence)
     numbers = {term.key: term.text for term in terms if term.kind == "number" and has_digits(term.text)}
     keys = {term.key for term in terms}
-    told = [keys & term_keys(line) for line in beside] if numbers and tables else []
+    told = [keys & term_keys(line) for line in beside] if numbers else []
     numbers = {key: spelt for key, spelt in numbers.items() if not any(key in line and len(line) > 1 for line in told)}
     found = list[str]()
     for table in tables if numbers else ():
