@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from generator.common.language import cached_by_language, dialog_language
 from generator.common.numerals import digits_of, find_numerals
@@ -52,6 +53,7 @@ SCALE = re.compile("10{2,}")
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 18
 
 
+@lru_cache(64)  # each reader of an answer asks
 def has_digits(text: str) -> bool:
     """Return True if a text has a digit, the Arabic and other ones left out."""
     return _DIGIT.search(text) is not None

@@ -128,11 +128,13 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
     counts = _count_words(drop_item_numbers(claim))
     total = max(1, counts.total())
     sources = [_count_words(text) for text in passages]
-    told = {word: sum(source.get(word, 0) for source in sources) for word in counts}
-    shared = sum(min(count, told[word]) for word, count in counts.items())
+    told = Counter[str]()
+    for source in sources:
+        told.update({word: source[word] for word in counts.keys() & source.keys()})
+    shared = (told & counts).total()
     terms = read_terms(claim)
     known = [term_keys(text) for text in passages]
-    others = [word for word, count in told.items() if not count]
+    others = [word for word in counts if word not in told]
     forms = zip(others, stem_words(others), strict=True)  # “5.2bn” of “5.2 billion”, “costs” of “cost”
     shared += sum(counts[word] for word, stem in forms if any(stem in keys for keys in known))
     unheard = find_new(terms, [*passages, *said])
