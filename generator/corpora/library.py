@@ -64,9 +64,7 @@ def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
                 finally:
                     shutil.rmtree(unfinished, ignore_errors=True)
     except (OSError, sqlite3.Error) as error:
-        raise RetrieverError(
-            f"can't write {folder}: {describe(error)}; free disk space or set another cache_dir"
-        ) from error
+        raise RetrieverError(f"can't write {folder}: {describe(error)}; set another cache_dir") from error
     return folder
 
 

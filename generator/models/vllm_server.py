@@ -7,11 +7,15 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from getpass import getuser
 from pathlib import Path
 from subprocess import PIPE, Popen
+from tempfile import gettempdir
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import aiohttp
+from filelock import FileLock, Timeout
 
 from generator.common.console import note
 from generator.errors import ModelError, describe
@@ -29,9 +33,9 @@ async def serve(endpoint: "VllmEndpoint", log: Path) -> AsyncIterator[None]:
     """Start the server and wait until it answers at its address; leaving the block ends it.
 
     Raises:
-        ModelError: a server is running there, this one doesn't start, or its log can't be written.
+        ModelError: a server is running there or starts for another run, this one fails, or its log can't be written.
     """
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session, _lock_port(endpoint):
         if await _answers(session, endpoint):
             raise ModelError(
                 f"a server is already running at {endpoint.api_base[0]}: stop it, or set {endpoint._setting}"
@@ -46,6 +50,20 @@ async def serve(endpoint: "VllmEndpoint", log: Path) -> AsyncIterator[None]:
             assert process.stdin is not None
             process.stdin.close()  # so that the guard ends the server
             await asyncio.to_thread(process.wait)
+
+
+@asynccontextmanager
+async def _lock_port(endpoint: "VllmEndpoint") -> AsyncIterator[None]:
+    """Keep the port from other runs on this machine: vLLM's servers would share it, and each get half of the calls."""
+    port = urlsplit(endpoint.api_base[0]).port
+    try:
+        with FileLock(Path(gettempdir()) / f"grounded-dialogs-{getuser()}-{port}.lock", timeout=0):
+            yield
+    except Timeout:
+        raise ModelError(
+            f"another run starts or uses a server at {endpoint.api_base[0]}: wait for it, or set "
+            f"{endpoint._setting}.api_base to another port"
+        ) from None
 
 
 def _start(command: Sequence[str], log: Path) -> Popen[bytes]:
