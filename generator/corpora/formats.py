@@ -28,7 +28,7 @@ from generator.schema import Document, SkippedRecord
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
-READING = "22"  # raised when a change gives files another text; then caches are made anew
+READING = "23"  # raised when a change gives files another text; then caches are made anew
 
 # Longer is no front matter, and YAML is slow to parse.
 _FRONT_MATTER = re.compile(r"\A(?:---|(\+\+\+))[ \t]*\n(.{0,20000}?\n)(?(1)\+\+\+|(?:---|\.\.\.))[ \t]*\n", re.DOTALL)

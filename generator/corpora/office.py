@@ -5,10 +5,12 @@ Kreuzberg makes pages of office files, and pdfplumber finds the tables with line
 
 import io
 import json
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from generator.common.console import count_noun
@@ -171,12 +173,10 @@ def _cell(text: str) -> str:
 
 
 def _pages_with_tables(data: bytes) -> dict[int, str]:
-    """Return the texts of the pages of a PDF that have tables, by their number from 0.
-
-    The lines of others are in PDFium's order: pdfplumber reads from the left to the right, across columns.
-    """
+    """Return the texts of the pages of a PDF that have tables, by their number from 0."""
     import pdfplumber
 
+    logging.getLogger("pdfminer").setLevel(logging.ERROR)  # it warns of fonts whose text it reads all the same
     try:
         with pdfplumber.open(io.BytesIO(data)) as pdf:
             found = {page.page_number - 1: "\n\n".join(filter(str.strip, _parts(page))) for page in pdf.pages}
@@ -186,30 +186,36 @@ def _pages_with_tables(data: bytes) -> dict[int, str]:
 
 
 def _parts(page: Any) -> Iterator[str]:
-    """Yield the text above the first table, its rows, the text beside it, that between it and the second, and so on."""
-    tables = sorted(page.find_tables(), key=lambda table: table.bbox[1])
-    boxes = [table.bbox for table in tables]
+    """Yield the text and the tables of a page with tables, in the order in which the file has their letters.
 
-    def is_text(part: dict[str, Any]) -> bool:
-        x, y = (part["x0"] + part["x1"]) / 2, (part["top"] + part["bottom"]) / 2
-        return not any(left <= x <= right and top <= y <= bottom for left, top, right, bottom in boxes)
+    PDFium reads the others like that: column by column. A frame or a figure has text in one of its columns alone.
+    """
+    found = ((table.bbox, table.extract(x_tolerance_ratio=_SPACE)) for table in page.find_tables())
+    tables = {box: rows for box, rows in found if sum(map(any, zip(*rows, strict=True))) > 1}
 
-    text = page.filter(is_text)
+    def find_table(char: dict[str, Any]) -> tuple[float, ...] | None:
+        x, y = (char["x0"] + char["x1"]) / 2, (char["top"] + char["bottom"]) / 2
+        return next((box for box in tables if box[0] <= x <= box[2] and box[1] <= y <= box[3]), None)
 
-    def between(top: float, bottom: float) -> str:
-        lines = text.filter(lambda part: top <= (part["top"] + part["bottom"]) / 2 < bottom)
-        return str(lines.extract_text(x_tolerance_ratio=_SPACE))
+    for box, chars in groupby(page.chars if tables else (), find_table):
+        if box is None:
+            yield _read_lines(list(chars))
+        elif rows := tables[box]:
+            yield "\n".join(_markdown_rows([[_cell(cell or "") for cell in row] for row in rows]))
+            tables[box] = []  # its other letters
 
-    reached = 0.0
-    for table in tables:
-        _, start, _, end = table.bbox
-        yield between(reached, start)
-        rows = [[_cell(cell or "") for cell in row] for row in table.extract(x_tolerance_ratio=_SPACE)]
-        yield "\n".join(_markdown_rows(rows))
-        yield between(max(reached, start), end)
-        reached = max(reached, end)
-    if tables:
-        yield between(reached, page.height)
+
+def _read_lines(letters: Sequence[dict[str, Any]]) -> str:
+    """Return letters as lines: one ends where the next word doesn't stand to the right of the last."""
+    from pdfplumber.utils import extract_words
+
+    text, last = "", None
+    for word in extract_words(letters, use_text_flow=True, x_tolerance_ratio=_SPACE):
+        if last:
+            beside = last["x1"] <= word["x1"] and last["top"] < word["bottom"] and word["top"] < last["bottom"]
+            text += " " if beside else "\n"
+        text, last = text + word["text"], word
+    return text
 
 
 def _markdown_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
