@@ -73,12 +73,12 @@ def test_calls_of_unfinished_dialogs_are_spent(answered: int, site: Site) -> Non
 
 
 def test_a_finished_run_took_its_surplus_too(site: Site) -> None:
-    """After four accepted dialogs, the others wait until too many have begun."""
+    """After four accepted dialogs, the others wait until one too many has begun."""
     rejects = replying(ask=lambda body: {"can_ask": turn(body) > 1 or not some(body, 0.75)})
 
     def hold(body: Body) -> bool:
         later = [call for call in server.bodies if stage(call) == "ask" and turn(call) > 1]
-        return body in later[4:] and len(later) < 10
+        return body in later[4:] and len(later) < 9
 
     settings = ["dialogs=8", "turns=2", "algorithm=single", "dedup=none", "lm.concurrency=32"]
     with OpenAIServer(rejects, hold=hold) as server:
