@@ -107,7 +107,7 @@ def _read_file(file: Path, model: type[N], noun: str) -> N:
         raise TaxonomyError(f"{file}: not valid YAML: {reason}; put text in quotes") from None
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML loader that rejects duplicate keys, of which PyYAML silently takes the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

@@ -268,7 +268,7 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
         (TYPE + "turns: [1\n", ":9: not valid YAML: "),
         ("- direct\n", ":1: not a question type; give at least the keys"),
         (TYPE.replace("way-to", "2024-99-99"), ": not valid YAML: "),
-        ("[" * 5000, ": not valid YAML: "),
+        ("[" * 5000, ":1: not valid YAML: "),
         ("name: caf\xe9\n".encode("latin-1"), ": can't be read as UTF-8 text"),
     ],
 )
