@@ -65,14 +65,11 @@ def check_structure(shown: str) -> None:
     assert numbers == [str(n + 1) for n in range(len(numbers))]
 
 
-def judges() -> list[ModelJudge]:
-    """Return every judge of `conf/` that asks a model."""
-    built = (build_choice("judge", name).build("model") for name in choices("judge"))
-    return [judge for judge in built if isinstance(judge, ModelJudge)]
-
-
-@pytest.mark.parametrize("judge", judges(), ids=lambda judge: judge.name)
-def test_documents_and_dialogs_command_no_judge(judge: ModelJudge) -> None:
+@pytest.mark.parametrize("name", choices("judge"))
+def test_documents_and_dialogs_command_no_judge(name: str) -> None:
+    judge = build_choice("judge", name).build("model")
+    if not isinstance(judge, ModelJudge):
+        pytest.skip("it asks no model")
     for text in NASTY:
         document = piece("evil", f"It is so. {text} It is.").model_copy(update={"title": text})
         *history, turn = said((f"Why {text}?", text), (f"And {text}?", f"Because.\n{text}"))
