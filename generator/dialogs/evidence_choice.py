@@ -12,8 +12,8 @@ from generator.dialogs.checks.evidence import (
     SHOWN,
     Support,
     drop_needless,
+    find_evidence_language,
     find_telling,
-    find_unread_language,
     list_said,
     list_told,
     measure_support,
@@ -67,7 +67,7 @@ async def choose_evidence(predict: dspy.Predict, documents: Documents, history: 
         telling = find_telling(texts, ranked, turn.answer, said) if rated[0] or not cited else None
         if telling is not None:
             cited = documents.evidence([telling + 1])
-        elif not rated[0] and rate(documents.evidence(shown)) > rated and not find_unread_language(cited):
+        elif not rated[0] and rate(documents.evidence(shown)) > rated and not find_evidence_language(cited):
             try:
                 reply = await call(
                     predict,

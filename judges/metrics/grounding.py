@@ -32,7 +32,7 @@ from generator.common.support import (
 )
 from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests
-from generator.dialogs.checks.evidence import drop_counts, find_uncovered, find_unread_language, is_telling
+from generator.dialogs.checks.evidence import drop_counts, find_evidence_language, find_uncovered, is_telling
 from generator.schema import Evidence, Passage, Record, Turn, Verdict
 from judges.base import UNJUDGED, ComputingJudge, ComputingJudgeSettings
 
@@ -322,7 +322,7 @@ class GroundingJudge(ComputingJudge):
         if small or reworded or computed or (label == "incorrect" and (vague or not named)):
             label = UNJUDGED
         other = label == "incorrect" and (
-            _find_other_language(passages) or find_unread_language(evidence, missing.numbers)
+            _find_other_language(passages) or find_evidence_language(evidence, missing.numbers)
         )
         if other:
             return self.verdict(UNJUDGED, f"no words can be compared: {dialog_language().name} about {other}")

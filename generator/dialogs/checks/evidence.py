@@ -183,7 +183,7 @@ def find_uncovered(passages: Sequence[Passage], history: Sequence[Turn], turn: T
             return None
     if _retells(drop_refusals(turn.answer), list_told(turn.evidence, passages)):
         return None
-    if find_unread_language(turn.evidence, support.missing):
+    if find_evidence_language(turn.evidence, support.missing):
         return None
     return f"the evidence doesn't cover: {', '.join(support.missing) or 'the answer'}"
 
@@ -198,7 +198,7 @@ def _retells(answer: str, told: Sequence[str]) -> bool:
     return says and coverage(answer, told) >= _LEAST_CONFIRMED
 
 
-def find_unread_language(evidence: Sequence[Evidence], missing: Sequence[str] = ()) -> str | None:
+def find_evidence_language(evidence: Sequence[Evidence], missing: Sequence[str] = ()) -> str | None:
     """Return the language of a cited sentence that isn't in the dialog's, as some of half-translated documents are.
 
     None if there is none, or something is missing that is the same in any language: a figure but those below 100.

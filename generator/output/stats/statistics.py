@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from generator.common.language import languages
 from generator.common.scripts import count_words
-from generator.dialogs.checks.evidence import find_unread_language, measure_turn
+from generator.dialogs.checks.evidence import find_evidence_language, measure_turn
 from generator.dialogs.checks.later_turns import leans
 from generator.dialogs.columns import (
     READ,
@@ -190,7 +190,7 @@ def evidence_covers(dialog: Dialog, turn: Turn) -> bool | None:
     support = measure_turn(dialog.grounding(turn.turn), dialog.turns[: turn.turn - 1], turn)
     if support is None or (not turn.evidence and (support.covered or turn.answerability == "unanswerable")):
         return None
-    return support.covered or (None if find_unread_language(turn.evidence, support.missing) else False)
+    return support.covered or (None if find_evidence_language(turn.evidence, support.missing) else False)
 
 
 def _relevant(turns: Iterable[Turn]) -> set[str]:
