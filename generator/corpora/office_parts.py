@@ -1,11 +1,11 @@
 """Change the XML of office files where Kreuzberg 4.10 would read another text than a reader sees.
 
-It drops what .docx files write as references (“&amp;”), glues words together at their tabs (“Monday\t9-17”), breaks and
-hyphens, leaves out the text of a paragraph that a text box is anchored in, the first footnote, and the numbers and dots
-of lists that are made by a style, takes an endnote for the footnote with its number, gives moved text twice, and reads
-hidden text, sheets and slides and tables of contents. Of .odt files it leaves out what stands in a span or link behind
-another element in it (“<a>the <span>site</span></a>”), and lists in cells, and glues words together at `<text:s/>`;
-of .rtf files it reads spaces and hyphens that don't break as “~” and “_”.
+It drops what .docx files write as references (“&amp;”), glues words together at their tabs (“Monday\t9-17”), breaks (of
+lines it makes spaces) and hyphens, leaves out the text of a paragraph that a text box is anchored in, the first
+footnote, and the numbers and dots of lists that are made by a style, takes an endnote for the footnote with its number,
+gives moved text twice, and reads hidden text, sheets and slides and tables of contents. Of .odt files it leaves out
+what stands in a span or link behind another element in it (“<a>the <span>site</span></a>”), and lists in cells, and
+glues words together at `<text:s/>`; of .rtf files it reads spaces and hyphens that don't break as “~” and “_”.
 """
 
 import html
@@ -23,8 +23,10 @@ _REFERENCE = re.compile(rb"&(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);")
 # What stands in a .docx file for the signs that XML can't have as they are, until a page is made of it.
 _SIGNS = "&<>\"'"
 _STAND_INS = {ord(sign): chr(0x10FF00 + ord(sign)) for sign in _SIGNS}
-_RESTORED = {0x10FF00 + ord(sign): html.escape(sign) for sign in _SIGNS}
-_BLANK = re.compile(rb'<w:(?:tab|cr) ?/>|<w:ptab [^>]*/>|<w:br [^>]*w:type="(?:page|column)"[^>]*/>')
+_LINE_BREAK = chr(0x10FF00 + ord("\n"))
+_RESTORED = {ord(_LINE_BREAK): "<br/>"} | {0x10FF00 + ord(sign): html.escape(sign) for sign in _SIGNS}
+_BLANK = re.compile(rb'<w:tab ?/>|<w:ptab [^>]*/>|<w:br [^>]*w:type="(?:page|column)"[^>]*/>')
+_BREAK = re.compile(rb"<w:(?:br|cr)(?: [^>]*)?/>")
 _HYPHEN = re.compile(rb"<w:noBreakHyphen ?/>")
 _MOVED = re.compile(rb"<w:moveFrom [^>]*>.*?</w:moveFrom>", re.DOTALL)
 _HIDDEN_TEXT = re.compile(
@@ -52,7 +54,8 @@ _SPAN = re.compile(
     rb"<(\w+:ruby-text)(?: [^>]*)?>[^<]*</\1>|</?\w+:(?:span|a|ruby|ruby-base|meta|soft-page-break|"
     rb"(?:bookmark|change|reference-mark|toc-mark)[\w-]*)(?: [^>]*)?/?>"
 )
-_ODT_BLANK = re.compile(rb"<\w+:(?:s|tab|line-break)(?: [^>]*)?/>")
+_ODT_BLANK = re.compile(rb"<\w+:(?:s|tab)(?: [^>]*)?/>")
+_ODT_BREAK = re.compile(rb"<\w+:line-break ?/>")
 _CELL = re.compile(rb"<(\w+:table-cell)(?: [^>]*(?<!/))?>(?:(?!<\w+:table-cell[ >]).)*?</\1>", re.DOTALL)
 _LIST, _NEXT_PARAGRAPH = re.compile(rb"</?\w+:list(?:-\w+)?(?: [^>]*)?>"), re.compile(rb"</(\w+:p)>\s*<\1(?: [^>]*)?>")
 
@@ -130,10 +133,11 @@ def _change(name: str, part: bytes, lists: dict[bytes, bytes]) -> bytes:
         part = _PARAGRAPH.sub(lambda found: b"" if _is_contents_entry(found[0]) else found[0], part)
         part = _NOTE.sub(lambda found: found[1] + (b"10" if found[2] == b"foot" else b"20") + found[3], part)
         part = _BLANK.sub(b'<w:t xml:space="preserve"> </w:t>', part)
+        part = _BREAK.sub(f"<w:t>{_LINE_BREAK}</w:t>".encode(), part)
         part = _HYPHEN.sub(b"<w:t>-</w:t>", part)
         return _REFERENCE.sub(_resolve, part)
     if name == "content.xml":
-        part = _ODT_BLANK.sub(b" ", _SPAN.sub(b"", part))
+        part = _ODT_BREAK.sub(_LINE_BREAK.encode(), _ODT_BLANK.sub(b" ", _SPAN.sub(b"", part)))
         return _CELL.sub(lambda cell: _NEXT_PARAGRAPH.sub(b" ", _LIST.sub(b"", cell[0])), part)
     if name == "xl/workbook.xml":
         return _HIDDEN_SHEET.sub(b"", part)

@@ -102,9 +102,12 @@ def parse_html(page: str) -> "BeautifulSoup":
     from bs4.exceptions import ParserRejectedMarkup
 
     try:
-        return _page_class()(page, "html.parser")
+        soup = _page_class()(page, "html.parser")
     except ParserRejectedMarkup as error:
         raise FormatError(f"not HTML: {describe(error)}") from error
+    for line_break in soup.select(", ".join(f"{heading} br" for heading in _HEADINGS)):
+        line_break.replace_with(" ")  # a heading is a line
+    return soup
 
 
 def read_title(soup: "BeautifulSoup") -> str:
