@@ -5,7 +5,8 @@ lines it makes spaces) and hyphens, leaves out the text of a paragraph that a te
 footnote, and the numbers and dots of lists that are made by a style, takes an endnote for the footnote with its number,
 gives moved text twice, and reads hidden text, sheets and slides and tables of contents. Of .odt files it leaves out
 what stands in a span or link behind another element in it (“<a>the <span>site</span></a>”), and lists in cells, and
-glues words together at `<text:s/>`; of .rtf files it reads spaces and hyphens that don't break as “~” and “_”.
+glues words together at `<text:s/>`; of slides it leaves the stars of bold text; of .rtf files it reads spaces and
+hyphens that don't break as “~” and “_”.
 """
 
 import html
@@ -63,6 +64,7 @@ _RTF_SIGN = re.compile(rb"(?<!\\)((?:\\\\)*)\\([~_])")  # a space and a hyphen t
 
 _HIDDEN_SHEET = re.compile(rb'<(?:\w+:)?sheet [^>]*\bstate="(?:hidden|veryHidden)"[^>]*/>')
 _HIDDEN_SLIDE = re.compile(rb'<p:sld [^>]*\bshow="(?:0|false)"')
+_EMPHASIS, _SLIDE_BREAK = re.compile(rb'(<a:rPr[^>]*?) [bi]="(?:1|true)"'), re.compile(rb"<a:br>.*?</a:br>|<a:br ?/>")
 _SHAPES = re.compile(rb"<p:spTree>.*</p:spTree>", re.DOTALL)
 # A formula whose value the program that wrote it didn't compute; that of a text may be empty.
 _NO_VALUE = re.compile(rb'<c (?![^>]*\bt="str")[^>]*><f(?:[^>]*/>|[^>]*>[^<]*</f>)(?:<v ?/>|<v></v>)?</c>')
@@ -141,8 +143,10 @@ def _change(name: str, part: bytes, lists: dict[bytes, bytes]) -> bytes:
         return _CELL.sub(lambda cell: _NEXT_PARAGRAPH.sub(b" ", _LIST.sub(b"", cell[0])), part)
     if name == "xl/workbook.xml":
         return _HIDDEN_SHEET.sub(b"", part)
-    if name.startswith("ppt/slides/") and _HIDDEN_SLIDE.search(part):
-        return _SHAPES.sub(b"<p:spTree/>", part)
+    if name.startswith("ppt/slides/"):
+        part = _SHAPES.sub(b"<p:spTree/>", part) if _HIDDEN_SLIDE.search(part) else part
+        part = _EMPHASIS.sub(rb"\1", _EMPHASIS.sub(rb"\1", part))  # bold and italics
+        return _SLIDE_BREAK.sub(f"<a:r><a:t>{_LINE_BREAK}</a:t></a:r>".encode(), part)
     return part
 
 

@@ -324,6 +324,19 @@ def test_a_sentence_of_a_slide_without_a_title_is_no_heading(tmp_path: Path) -> 
     assert document.text == "Dogs are free.\n\n## Fares"
 
 
+def test_bold_text_and_line_breaks_of_slides_are_read_without_marks(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    title, body = (shape.text_frame for shape in slide.placeholders)
+    title.text, body.text = "Fares", "Dogs are free."
+    added = body.add_paragraph()
+    added.text = "12 Main Street\vPort Ada"
+    body.paragraphs[0].runs[0].font.bold = added.runs[0].font.italic = True
+    deck.save(tmp_path / "a.pptx")
+    (document,) = good(read("folder", path=str(tmp_path), reader="office"))
+    assert document.text.split("\n\n") == ["## Fares", "Dogs are free.", "12 Main Street", "Port Ada"]
+
+
 def test_spaces_and_hyphens_of_rtf_files_that_do_not_break_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.rtf").write_text(r"{\rtf1\ansi\pard It costs 5\~euros, self\_service in C:\\~tmp.\par}")
     (document,) = good(read("folder", path=str(tmp_path), reader="office"))
