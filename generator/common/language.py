@@ -43,7 +43,7 @@ def load_language(code: str, folder: Path | None = None) -> Language:
     if folder is not None and not folder.is_dir():
         raise ConfigError(f"dialog.languages={folder}: no such folder; give one with language files, such as sw.yaml")
     if folder is not None and (own := folder / f"{code}.yaml").is_file():
-        return _read(code, own)
+        return _read(code, own, check=True)
     return _load_ours(code)
 
 
@@ -60,9 +60,10 @@ def _load_ours(code: str) -> Language:
     return _read(code, path) if path.is_file() else Language(code=code, name=f"the language with the code “{code}”")
 
 
-def _read(code: str, path: Path) -> Language:
+def _read(code: str, path: Path, check: bool = False) -> Language:
     try:
-        return Language(**{"code": code, **yaml.safe_load(path.read_text(encoding="utf-8"))})
+        found = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return Language.model_validate({"code": code, **found}, context=check)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: can't be read: {describe(error)}") from error
     except (yaml.YAMLError, TypeError) as error:

@@ -125,4 +125,4 @@ def test_every_file_of_ours_can_be_used() -> None:
         language = load_language(code)
         assert language.name and language.scripts and not language.matches("refusal", "")
         assert isinstance(language.stem(["a"]), list)
-        assert Language.model_validate(language.model_dump()) == language
+        assert Language.model_validate(language.model_dump(), context=True) == language
