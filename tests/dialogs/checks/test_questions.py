@@ -119,6 +119,8 @@ def test_a_name_may_look_like_one_of_the_documents() -> None:
         ("de", "Es kommt in das Dokument.", "Einfügen kopiert es in das Dokument.", False),
         ("fr", "Cliquez dans le document.", "Cliquez dans le document, puis sur Coller.", False),
         ("es", "Haga clic en el texto.", "Haga clic en el texto y pulse F.", False),
+        ("en", "You can add a note in the document.", "To add a note in the document, press F.", False),
+        ("en", "It is mentioned in the document.", "To add a note in the document, press F.", True),
         ("de", "Es steht in diesem Dokument.", "Es würde in diesem Dokument zu weit führen.", True),
         ("de", "Das geht aus dem Text hervor.", "Hunde fahren gratis.", True),
         ("fr", "Le document indique 5 euros.", "Le document indique un prix.", True),
