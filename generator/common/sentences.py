@@ -46,7 +46,7 @@ _QUOTE, _WORDS = re.compile(r"[\"“”„«»‹›「」『』]"), re.compile(
 _BEHIND = re.compile(r'\[[^\[\]\n]*\bpp?\. ?\d[^\[\]\n]*\]\s*|(?<=["”])["”](?!\w)\s*')
 _FENCE = re.compile(r"^```([^`\n]*)$", re.MULTILINE)
 _CUT_FENCE = re.compile(r"(?<=\n\n)```\Z")  # no code ends in an empty line
-_ONE = re.compile(r"[\w ,'’-]*[.!?]?\s*")  # no mark in it ends a sentence
+_ONE_SENTENCE = re.compile(r"[\w ,'’-]*[.!?]?\s*")  # no mark in it ends a sentence
 _PIECE = re.compile(rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL)
 
 
@@ -98,7 +98,7 @@ def _sentences(text: str, language: str) -> tuple[tuple[int, int], ...]:
     known = next((each for each in languages() if each.code == language), None) or load_language(language)
     no_end, ends = known.pattern("no_end"), [_AFTER_UNIT, *filter(None, [known.pattern("end")])]
     for block_start, block_end, is_code in _blocks(text):
-        if is_code or _ONE.fullmatch(text, block_start, block_end):
+        if is_code or _ONE_SENTENCE.fullmatch(text, block_start, block_end):
             spans.extend(piece.span() for piece in _PIECE.finditer(text, block_start, block_end))
             continue
         start = block_start

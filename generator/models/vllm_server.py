@@ -1,13 +1,13 @@
 """Start a vLLM server for a run, wait until it answers, and end it with the run."""
 
 import asyncio
+import os
 import re
 import shlex
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from getpass import getuser
 from pathlib import Path
 from subprocess import PIPE, Popen
 from tempfile import gettempdir
@@ -57,13 +57,14 @@ async def _lock_port(endpoint: "VllmEndpoint") -> AsyncIterator[None]:
     """Keep the port from other runs on this machine: vLLM's servers would share it, and each get half of the calls."""
     port = urlsplit(endpoint.api_base[0]).port
     try:
-        with FileLock(Path(gettempdir()) / f"grounded-dialogs-{getuser()}-{port}.lock", timeout=0):
-            yield
+        lock = FileLock(Path(gettempdir()) / f"grounded-dialogs-{os.getuid()}-{port}.lock").acquire(timeout=0)
     except Timeout:
         raise ModelError(
             f"another run starts or uses a server at {endpoint.api_base[0]}: wait for it, or set "
             f"{endpoint._setting}.api_base to another port"
         ) from None
+    with lock:
+        yield
 
 
 def _start(command: Sequence[str], log: Path) -> Popen[bytes]:
