@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from itertools import islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from generator.corpora.base import FormatError
@@ -230,10 +230,11 @@ def _find_shown(soup: "Tag") -> Iterator["Tag"]:
 def _find_menus(soup: "Tag", hidden: set[int]) -> set[int]:
     """Return the ids of blocks that are links with hardly a word between, and of those named for what stands beside.
 
-    None holds the page's heading, and none of the latter a half of its text. What is `hidden` isn't counted. A table
-    with names above its columns has data, whatever its cells link to.
+    So are paragraphs beside each other that are one link each. None holds the page's heading, and none of those named
+    a half of its text. What is `hidden` isn't counted. A table with names above its columns has data, whatever its
+    cells link to.
     """
-    from bs4.element import Tag
+    from bs4.element import NavigableString, Tag
 
     tables = [table for table in soup.find_all("table") if _has_header(table)]
     data = {id(link) for table in tables for link in table.find_all("a")}
@@ -254,12 +255,23 @@ def _find_menus(soup: "Tag", hidden: set[int]) -> set[int]:
         is_linked = linked[own] >= max(_LINKED * size[own], size[own] - _UNLINKED)
         return is_linked and links[own] >= _LINKS and linked[own] < _LINK * links[own]
 
+    def is_one_link(piece: "PageElement") -> bool:
+        own = id(piece)
+        return getattr(piece, "name", "") in ("p", "div") and links[own] == 1 and linked[own] == size[own]
+
     def is_beside(own: int, tag: Tag) -> bool:
         return bool(_BESIDE.search(" ".join(tag.get_attribute_list("class") or ""))) and 2 * size[own] < size[id(soup)]
 
     main = {id(tag) for heading in soup.find_all("h1") for tag in (heading, *heading.parents)}
     blocks = {id(tag): tag for tag in tags if tag.name in _BLOCKS}
-    return {own for own, tag in blocks.items() if own not in main and (is_menu(own) or is_beside(own, tag))}
+    found = {own for own, tag in blocks.items() if own not in main and (is_menu(own) or is_beside(own, tag))}
+    for tag in (tag for tag in tags if links[id(tag)] >= _LINKS):
+        shown = (each for each in tag.contents if size[id(each)] or (type(each) is NavigableString and each.strip()))
+        for is_run, pieces in groupby(shown, is_one_link):
+            run = {id(piece) for piece in pieces} if is_run else set()
+            if len(run) >= _LINKS and sum(size[own] for own in run) < _LINK * len(run) and run.isdisjoint(main):
+                found |= run
+    return found
 
 
 def _has_header(table: "Tag") -> bool:

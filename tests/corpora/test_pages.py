@@ -131,6 +131,18 @@ def test_links_that_are_the_text_of_a_page_stay(tmp_path: Path) -> None:
     assert texts[3].count("- Boats leave") == 3
 
 
+def test_paragraphs_of_links_beside_each_other_are_a_menu(tmp_path: Path) -> None:
+    shown = "<div class='embedded'><p><a name='x'></a><a href='/x'>{}</a></p></div>\n<br>"
+    related = "".join(map(shown.format, ("All of the fares", "All of the boats", "Jobs at the pier")))
+    teaser = shown.format("Boats leave from the pier every ten minutes in summer, and in winter by the hour alone.")
+    two, text = related.partition("<br>")[0] * 2, "<p>Open daily.</p>"
+    for name, page in {"1": text + related, "2": two + text + two, "3": text + 3 * teaser}.items():
+        (tmp_path / f"{name}.html").write_text(f"<body><h1>Pier</h1>{page}</body>")
+    texts = [document.text for document in good(read("folder", path=str(tmp_path)))]
+    assert texts[0] == "Open daily."
+    assert [text.count("\n\n") for text in texts[1:]] == [4, 3]
+
+
 @pytest.mark.parametrize(
     ("title", "heading", "found"),
     [
