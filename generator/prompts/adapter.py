@@ -101,7 +101,7 @@ class SharedPrefixAdapter(dspy.Adapter):
     ) -> list[dict[str, Any]]:
         """Return one user message: rules, documents, dialog, task; in plain words, see `_format_plain`.
 
-        Criteria, which many dialogs share, stand before the documents, and the instructions with them.
+        Criteria, which many dialogs share, stand before the documents, behind the instructions.
         """
         if is_plain(signature):
             return self._format_plain(signature, demos, inputs)
@@ -109,7 +109,7 @@ class SharedPrefixAdapter(dspy.Adapter):
         context = [part.render() for part in parts if part != Documents(passages=())]
         instructions, form = self._state_task(signature)
         front = _render_inputs(signature, {name: inputs[name] for name in SHARED_INPUTS if name in inputs})
-        if front:
+        if front and signature.instructions not in self.rules:
             front = [signature.instructions, *front]
             instructions = f"{signature.instructions.partition('.')[0]}, as told above."
         own = {name: value for name, value in inputs.items() if name not in SHARED_INPUTS + LAST_INPUTS}

@@ -20,6 +20,7 @@ from generator.prompts.sections import Conversation, Documents
 from generator.prompts.signatures import FirstQuestion, GroundedAnswer, NextQuestion, StandaloneQuery
 from generator.schema import Passage, Turn
 from judges.llm.correctness import Correctness, CorrectnessJudge
+from judges.llm.task import Rating
 from tests.support.scripted import Scripted, Shelf, dialog_of, kinds, piece, plan, said, task
 
 OURS = (FirstQuestion, NextQuestion, GroundedAnswer, StandaloneQuery, Correctness)
@@ -302,6 +303,16 @@ def test_tasks_stand_in_the_rules_and_the_task_section_reminds_of_them_except_th
         assert text.startswith(f"{signature.instructions.partition('.')[0]}, as under “{name}”.\n\n")
         assert text.endswith("\n\nReply with its JSON object.\n</task>")
     assert "Reply with the JSON object of “ask_first”, without can_ask.\n</task>" in model.prompts("ask")[0]
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_criteria_stand_before_the_documents_and_instructions_once(described: bool) -> None:
+    model = Scripted(answer=[{"wanted": "It.", "explanation": "It is.", "score": 9}])
+    model.tasks = {"task": Rating} if described else {}
+    ask(model, Rating)
+    front, _, rest = model.calls[0].prompt.partition("<documents>")
+    assert (front.count(Rating.instructions), front.count("(criteria)")) == (1, 1)
+    assert Rating.instructions not in rest and "(criteria)" not in rest
 
 
 def test_changed_instructions_keep_the_layout() -> None:
