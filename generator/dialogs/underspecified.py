@@ -289,13 +289,15 @@ def _find_form_fault(answer: str, form: Form, readings: Sequence[Reading]) -> st
     asks = find_request(answer) if known else has_question_mark(answer)
     stems, told = topic_stems(answer), list(_find_told(answer, readings))
     named = sum(bool(names & stems) for names in list_names(readings))
-    numbers = _numbers(answer) & frozenset().union(*(_numbers(reading.sentence) for reading in readings))
+    counts = {term.key for term in read_terms(answer) if term.text.isalpha()} & {*map(str, range(2, len(readings) + 1))}
+    named_by = frozenset[str]().union(counts, *(_numbers(reading.passage.title) for reading in readings))
+    numbers = _numbers(answer) & frozenset().union(*(_numbers(reading.sentence) for reading in readings)) - named_by
     met: dict[FormCheck, tuple[bool, str]] = {
         "asks-back": (bool(asks), "doesn't ask which one is meant"),
         "names-readings": (named >= 2, "names fewer than two of them"),
         "names-no-reading": (not named, "names one of them"),
         "tells-readings": (sum(map(bool, told)) >= 2, "tells nothing of two of them"),
-        # One or two words of a sentence may be how a thing is named where its title doesn't name it.
+        # One or two words of a sentence may be how a thing is named where its title doesn't name it; “two” counts them.
         "tells-nothing": (not numbers and all(len(of) <= 2 for of in told), "tells what is asked for"),
     }
     fault = next((fault for is_met, fault in map(met.__getitem__, form.checks) if not is_met), None)

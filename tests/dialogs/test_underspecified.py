@@ -538,6 +538,25 @@ def test_an_answer_may_tell_numbers_that_stand_elsewhere_in_other_passages(price
     assert len(model.of("answer")) == 1
 
 
+@pytest.mark.parametrize(
+    ("titles", "answer", "sound"),
+    [
+        (("ferry", "pool"), "There are the ferry and the pool. Which of the two do you mean?", True),
+        (("ferry", "pool"), "There are the ferry, within 2 days, and the pool. Which one do you mean?", False),
+        (("ferry 7", "pool 9"), "There are ferry 7 and pool 9. Which one do you mean?", True),
+    ],
+)
+def test_a_list_of_things_counts_them_and_names_them_by_their_numbers(
+    titles: tuple[str, str], answer: str, sound: bool
+) -> None:
+    told = "A lost season ticket of {} is replaced within {} days for a fee."
+    ferry, pool = (piece(name, told.format(name, days)) for name, days in zip(titles, ("two", "nine"), strict=True))
+    asked = {"question": "How soon is a lost season ticket replaced?"}
+    model = Scripted(ask=[asked], answer=[{"answer": answer}, {"answer": "The ferry or the pool? Which one is it?"}])
+    (turn,) = write(model, Shelf([[ferry, pool], [ferry], [ferry, pool]]), [unclear("hedge-over-list")], ferry).turns
+    assert (turn.answer == answer) == sound
+
+
 def test_who_resolves_names_one_thing() -> None:
     both, none = {"question": "The pool, not the ferry."}, {"question": "The usual one."}
     model = Scripted(ask=[QUESTION, both, none, {"question": "At the pool."}], answer=[{"answer": HEDGES}])
