@@ -95,7 +95,7 @@ def put_pronoun(question: str, start: int, end: int, told: str) -> str:
     pronouns = _choose_pronouns(named, question, "" if is_owner else follows, told)
     language = dialog_language()
     again = re.search(rf"\b{re.escape(named)}\b", f"{before}\n{after}", re.IGNORECASE)
-    if pronouns is None or again or language.matches("particle", before):
+    if pronouns is None or again or follows == "not" or language.matches("particle", before):
         return question
     subject, as_object, own = pronouns
     if is_owner:

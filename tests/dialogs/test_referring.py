@@ -136,6 +136,7 @@ def test_what_a_user_tells_keeps_its_names() -> None:
         ("Why doesn't [the pump] start?", "", "Why doesn't it start?"),
         ("Does the form list names of [the guests]?", "", ""),
         ("How do I set up [the pump]?", "", ""),  # “set it up”
+        ("Why does the numbering stay but not [the formatting]?", "", ""),  # “but not it”
         ("What is the name of the city of [Elm]?", "Elm is a port.", ""),
         ("Which versions of [Elmsoft] are free?", "", ""),
         ("How do I open a file in [Elm Soft]?", "Elm Soft is a platform.", ""),
