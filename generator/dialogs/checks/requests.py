@@ -74,7 +74,7 @@ def find_reply_fault(reply: str, passages: Sequence[Passage], checks: Sequence[R
 def _titled_sentences(passages: Sequence[Passage]) -> Iterator[tuple[str, str]]:
     """Yield each sentence, alone and behind its document's title."""
     texts = ((p.title, p.text[start:end]) for p in passages for start, end in sentences(p.text))
-    return ((text, f"{title} {text}") for title, text in texts)
+    return ((text, f"{title} {text}".strip()) for title, text in texts)
 
 
 def _told_stems(passages: Sequence[Passage]) -> frozenset[str]:

@@ -41,6 +41,8 @@ REPLIES = {
 def test_a_sentence_has_what_a_question_asks_for_if_it_answers_it(question: str, told: bool) -> None:
     text = "The pool opened beside the mill. Children under six swim free."
     assert (find_withheld(question, [piece("pool", text)]) is not None) == told
+    untitled = piece("", text)
+    assert find_withheld(question, [untitled]) == (text.partition(" Children")[0] if told else None)
 
 
 @pytest.mark.parametrize(
