@@ -25,6 +25,7 @@ _SHARED, _FEWEST, _SOME = 2, 3, 4
 _ALIKE = 0.5
 _ENDS = (*".!?。！？؟।۔",)
 _NUMBER, _DIGITS = re.compile(r"\b\w*\d\w*"), re.compile(r"\d+")
+_STEP = re.compile(r"\d+[.)] ")  # of instructions
 _INSIDE = re.compile(r"(?<!^)(?<![.!?:*_#-] )\b[^\W\d_][^\W_]*")  # a word that no sentence begins with
 
 
@@ -80,10 +81,11 @@ def list_readings(passages: Sequence[Passage]) -> list[Reading]:
                 continue
             named = topic_stems(" ".join(_find_names(sentence)))
             stems = topic_stems(sentence)
-            if len(stems - named) >= _FEWEST:
+            plain = frozenset(stem for stem in stems - named if len(stem) > 1 or not stem.isascii())  # not of “e.g.”
+            if len(plain) >= _FEWEST:
                 # Of “9.4” both digits are stems, and “9.9” is another number.
                 names = {stem for stem in named if not stem.isdigit()} | _find_numbers(sentence)
-                kept = {"title": title, "sort": sort, "stems": stems | title, "plain": stems - named, "names": names}
+                kept = {"title": title, "sort": sort, "stems": stems | title, "plain": plain, "names": names}
                 found.append(Reading(passage=passage, start=start, end=end, around=around, **kept))
     return found
 
@@ -124,6 +126,7 @@ def find_readings(
     tell the same but for the words of their titles, since a question about both has one answer. Each has a word that no
     other passage has, and can be told by it. Further readings are at least half as alike to the first as the second.
     Where their titles share no word (“museum”) they are much alike, or a question that fits both is about nothing.
+    Steps of instructions are the last choice: what all of them share is “click” and “choose”.
 
     Args:
         most: how many at most.
@@ -158,11 +161,14 @@ def _list_choices(
             if one.sort & other.sort or alike >= _ALIKE:
                 likeness[i, j] = alike
 
-    def rank(pair: tuple[int, int]) -> tuple[bool, float]:
-        one, other = (all_readings[place].title for place in pair)
-        return bool(one) and one == other, -likeness[pair]  # under one name, likely of one thing
+    steps = [_STEP.match(reading.sentence) is not None for reading in all_readings]
 
-    used, last_rank = set[tuple[str, int]](), (True, 0.0)
+    def rank(pair: tuple[int, int]) -> tuple[bool, bool, float]:
+        one, other = (all_readings[place].title for place in pair)
+        same = bool(one) and one == other  # under one name, likely of one thing
+        return same, any(steps[place] for place in pair), -likeness[pair]
+
+    used, last_rank = set[tuple[str, int]](), (True, True, 0.0)
     for i, j in sorted(likeness, key=rank):  # stable: equal ones stay in order
         chosen = [all_readings[i], all_readings[j]]
         if rank((i, j)) > last_rank:
@@ -184,7 +190,7 @@ def _list_choices(
                 chosen.append(all_readings[n])
         if not names_one(chosen, spoken, last) and not is_told(chosen, told):
             if not used:
-                last_rank = rank((i, j))[0], -likeness[i, j] / 2
+                last_rank = *rank((i, j))[:2], -likeness[i, j] / 2
             used.update((reading.passage.id, reading.start) for reading in chosen)
             yield chosen
 

@@ -92,13 +92,29 @@ def test_things_of_one_sort_are_readings_and_those_that_share_words_by_chance_ar
 
 
 @pytest.mark.parametrize(
+    ("told", "begins"),
+    [
+        ((), "1. "),
+        (("The entries keep the order of a list in print.", "The rows keep another order unless sorted."), "The "),
+    ],
+    ids=["alone", "beside what is told"],
+)
+def test_what_is_told_of_things_makes_readings_before_steps_of_instructions(told: Sequence[str], begins: str) -> None:
+    steps = [f"1. Place the cursor in the new empty {where}." for where in ("index field", "table cell")]
+    texts = [" ".join(both) for both in zip(steps, told, strict=True)] if told else steps
+    pages = [piece(f"{name} page", text) for name, text in zip(("index", "table"), texts, strict=True)]
+    assert [reading.sentence[: len(begins)] for reading in find_readings(pages, 3)] == [begins] * 2
+
+
+@pytest.mark.parametrize(
     ("titles", "told", "are"),
     [
         ("{} page", ("Display a list of all available languages.", "Limit the list to the available flags."), True),
         ("{}(1)", ("Display a list of all available languages.", "Limit the list to the available flags."), False),
         ("{} page", ("See below for packages with restrictions.", "Many packages are essential (see below)."), False),
+        ("{} page", ("Keys cost money (e.g., a deposit of ten).", "Guests sleep well; e.g., nobody snores."), False),
     ],
-    ids=["alike", "a number", "elsewhere"],
+    ids=["alike", "a number", "elsewhere", "single letters"],
 )
 def test_neither_a_number_of_titles_nor_what_points_elsewhere_makes_readings(
     titles: str, told: tuple[str, str], are: bool
