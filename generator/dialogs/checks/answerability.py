@@ -19,7 +19,8 @@ _PART = 3
 def measure_answerability(query: str, answer: str, own: Answerability) -> Answerability:
     """Return `answerable`, `partial` or `unanswerable`: what the answer gives beside what it says isn't known.
 
-    A part is a number, a name or content words that the question lacks: one before what isn't known, else three.
+    A part is a yes or no, a number, a name or content words that the question lacks: one before what isn't known, else
+    three.
 
     Args:
         own: the writing model's label, which stays where the dialog's language has no patterns of refusals, and where
@@ -31,7 +32,8 @@ def measure_answerability(query: str, answer: str, own: Answerability) -> Answer
     if not has_refusal(answer):
         return "answerable"
     rest, asked = drop_refusals(answer), term_keys(query)
-    telling = any(term.kind != "word" and term.key not in asked for term in read_terms(rest))
+    decides = language.begins_with("affirms", rest) or (language.begins_with("denies", rest) and content_of(rest))
+    telling = decides or any(term.kind != "word" and term.key not in asked for term in read_terms(rest))
     least = _PART if begins_with_refusal(answer) else 1
     return "partial" if telling or len(content_of(rest) - content_of(query)) >= least else "unanswerable"
 

@@ -23,6 +23,11 @@ QUERY = "What does a pass cost for students, and can they share it?"
         ("They pay a fee. I don't know whether they can share it.", "partial"),
         ("I don't know whether they can share it. They pay a fee.", "unanswerable"),  # the nearest thing
         ("I don't know about sharing. Please ask at the counter.", "unanswerable"),
+        ("Yes, students share a pass. I don't know what it does cost.", "partial"),
+        ("No, students can't share a pass. I don't know what it does cost.", "partial"),
+        ("Yes, but I don't know what a pass does cost.", "partial"),
+        ("No, I don't know what a pass costs for students.", "unanswerable"),
+        ("No. I don't have information on that.", "unanswerable"),
     ],
 )
 def test_an_answer_is_partial_only_if_it_gives_a_part_and_says_what_is_missing(answer: str, label: str) -> None:
