@@ -10,8 +10,10 @@ import random
 import re
 import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -45,6 +47,8 @@ from taxonomy import (
 NUMBER_TOKENS = 3
 _LINE = re.compile(r"\S.*")
 _TELLING = 5  # words of a line that tells something
+# A sentence of three of so many documents, whose first and last letters are looked at, is no document's own.
+_SAMPLE, _EDGES, _SHARED = 24, 5000, 3
 
 
 @dataclass(frozen=True)
@@ -239,7 +243,7 @@ class Planner:
         """Return the spans of a few sentences each that a dialog on a document can start from.
 
         Code, contents, headings and other lines of a few words are among them where a document has nothing else, as is
-        what is left in English of a translation. None goes on behind a heading.
+        what is left in English of a translation, and notices that many documents share. None goes on behind a heading.
         """
         chunks: list[tuple[int, int]] = []
         if self.topics:
@@ -255,10 +259,25 @@ class Planner:
                 else:
                     chunks.append((first if end - first <= FOCUS_CHARS else start, end))
             chunks = chunks or list(prose(document.text))
-            chunks = [span for span in chunks if _tells(document.text[slice(*span)])] or chunks
+            chunks = [span for span in chunks if self._tells(document.text[slice(*span)])] or chunks
             own = languages().documents
             chunks = [span for span in chunks if not is_left_in_english(document.text[slice(*span)], own)] or chunks
         return chunks
+
+    @cached_property
+    def _notices(self) -> frozenset[str]:
+        """The sentences that several of some documents share: licences, disclaimers, the dates of an export."""
+        places = np.linspace(0, len(self.library) - 1, min(_SAMPLE, len(self.library)))
+        texts = (self.library.document(round(place)).text for place in places)
+        edges = (text if len(text) <= 2 * _EDGES else f"{text[:_EDGES]}\n\n{text[-_EDGES:]}" for text in texts)
+        found = Counter(each for text in edges for each in {text[start:end] for start, end in prose(text)})
+        return frozenset(each for each, count in found.items() if count >= _SHARED)
+
+    def _tells(self, text: str) -> bool:
+        """Return True if a line of the text tells something, which isn't what many documents tell."""
+        own = (text[start:end] for start, end in sentences(text))
+        lines = (line for each in own if each not in self._notices for line in each.split("\n"))
+        return any(len(words(line)) >= _TELLING and not is_heading(line) for line in lines)
 
     def _pick_new_focus(self, split: Split, source: Passage | str, focus: str, draw: random.Random) -> str:
         """Return a few sentences, below their title, of another document, or where none is searched, of the source.
@@ -298,8 +317,3 @@ class Planner:
                 first, last = min(first, nearest[0]), max(last, nearest[0])
             start, end = spans[first][0], spans[last][1]
         return passage(document, start, end)
-
-
-def _tells(text: str) -> bool:
-    """Return True if a line of the text tells something."""
-    return any(len(words(line)) >= _TELLING and not is_heading(line) for line in text.split("\n"))

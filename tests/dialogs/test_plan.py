@@ -174,6 +174,15 @@ def test_no_dialog_starts_from_a_list_of_headings(tmp_path: Path) -> None:
         assert (told in plan.focus) == (plan.source.document_id == "d"), "what has nothing else is asked about it"
 
 
+def test_no_dialog_starts_from_a_notice_that_documents_share(tmp_path: Path) -> None:
+    notice = "This page was made by the office of the harbour in May."
+    texts = [f"{text(random.Random(n), 3)}\n\n## Notice\n\n{notice}" for n in range(4)]
+    made = [Document(id=f"d{n}", text=each) for n, each in enumerate([*texts, notice])]
+    documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
+    for plan in plans(planner(documents, validation=0, per_document=4), 20):
+        assert (notice in plan.focus) == (plan.source.document_id == "d4"), "what has nothing else is asked about it"
+
+
 @pytest.mark.parametrize("opening", ["## Chapter {}", "As the poet {} said:", "詩人 {}："])
 def test_no_question_is_to_touch_on_a_heading_or_colon_without_what_follows(tmp_path: Path, opening: str) -> None:
     told = [f"{opening.format(n)}\n\nThe quay {n} is wet {'in the winter ' * n}." for n in range(20)]
