@@ -64,8 +64,10 @@ _NOTE_BEFORE_STOP = re.compile(r"(?:[ \n]*\x1c)+(?=[.,;:!?)])")
 _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _LABELS = ".admonition-title, :is(.caution, .important, .note, .tip, .warning) > table th"  # the latter are DocBook's
 LONGEST_ROW = 600  # characters
-# the last three are DocBook's
-_PROGRAM = re.compile(r"\b(?:literal-block|doctest|code|highlight)|(?<!\S)(?:programlisting|screen|synopsis)(?!\S)")
+_PROGRAM = re.compile(
+    r"\b(?:literal-block|doctest|code|highlight)|(?<!\S)(?:programlisting|screen|synopsis"  # the latter are DocBook's
+    r"|verbatim|(?:small)?(?:example|lisp)(?:-preformatted)?)(?!\S)"  # Texinfo's
+)
 # “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils); but not
 # Confluence's “code panel”
 _LANGUAGE = re.compile(

@@ -35,7 +35,8 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         "<div class='book-navigation'>‹ Boats up Fares ›</div><a class='mw-jump-link' href='#sea'>Jump to the sea</a>"
         "<div class='highlight-sh notranslate'><div class='highlight'><pre>sail</pre></div></div>"
         "<p class='title'><b>Rowing</b></p>"
-        "<pre class='screen'>row\nsail</pre><div id='footer'>Last updated in May</div>"
+        "<pre class='screen'>row\nsail</pre><pre class='smallexample'>moor</pre>"
+        "<div id='footer'>Last updated in May</div>"
         "<table><tr><td><dl><dt>Pier</dt><dd>Of wood</dd></dl></td><td>3</td></tr></table>"
         "<dl><dt>sail()<span class='viewcode-link'>[source]</span></dt><dd>Go.</dd></dl></main>"
     )
@@ -48,7 +49,8 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     assert page.text.split("\n\n") == [*paragraphs, *table, *lists, *terms]
     assert plain.title == "Only a heading"
     programs = ["```text\na = 1\nb\n```", "## Sea", "```sh\nsail\n```", "###### Rowing", "```text\nrow\nsail\n```"]
-    assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs, "Pier Of wood | 3", "sail(): Go."]
+    rest = ["```text\nmoor\n```", "Pier Of wood | 3", "sail(): Go."]
+    assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs, *rest]
 
 
 def test_a_cell_that_spans_rows_or_columns_stands_in_each_unless_the_table_is_a_layout(tmp_path: Path) -> None:
