@@ -22,13 +22,14 @@ _BOILERPLATE = (
     "[role=navigation], [role=banner], [role=contentinfo], [role=search], "
     "header:not(:has(h1, h2, h3), article *, main *, section *), "  # of a site
     # Tables of contents, and links to headings, notes, sources and other pages, of Confluence, DocBook, Docutils,
-    # Drupal, MediaWiki, MkDocs and Sphinx.
+    # Doxygen, Drupal, MediaWiki, MkDocs and Sphinx.
     ".book-navigation, #breadcrumbs, .catlinks, .contents.topic, .docnav, .expand-control, .headerlink, "
-    ".Inline-Template, .longdesc-link, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, .navheader, "
-    ".page-metadata, .pageSection:has(.pageSectionTitle), #footer, .printfooter, .shortdescription, #siteSub, .toc, "
-    ".toc-macro, .toctree-wrapper, .viewcode-link, [class*=footnote-back], .reversefootnote, "
-    ".footnote-reference, sup:has(a[href*='#']), a[href*='#'] > sup"
+    ".Inline-Template, .linenos, .longdesc-link, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, "
+    ".navheader, .page-metadata, .pageSection:has(.pageSectionTitle), #footer, .printfooter, .shortdescription, "
+    "#siteSub, #titlearea, .toc, .toc-macro, .toctree-wrapper, .viewcode-link, [class*=footnote-back], "
+    ".reversefootnote, .footnote-reference, sup:has(a[href*='#']), a[href*='#'] > sup"
 )
+_PERMALINKS = frozenset("¶§#🔗")
 # What blogs, newspapers and shops put beside their text, by its class.
 _BESIDE = re.compile(r"comment|cookie|newsletter|\brelated", re.IGNORECASE)
 # Of a menu: links, at least; their characters, at most, in the mean; their share of its characters, and what is left.
@@ -65,8 +66,8 @@ _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺�
 _LABELS = ".admonition-title, :is(.caution, .important, .note, .tip, .warning) > table th"  # the latter are DocBook's
 LONGEST_ROW = 600  # characters
 _PROGRAM = re.compile(
-    r"\b(?:literal-block|doctest|code|highlight)|(?<!\S)(?:programlisting|screen|synopsis"  # the latter are DocBook's
-    r"|verbatim|(?:small)?(?:example|lisp)(?:-preformatted)?)(?!\S)"  # Texinfo's
+    r"\b(?:literal-block|doctest|code|highlight)|(?<!\S)(?:fragment|programlisting|screen|synopsis"  # of DocBook
+    r"|verbatim|(?:small)?(?:example|lisp)(?:-preformatted)?)(?!\S)"  # of Texinfo
 )
 # “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils); but not
 # Confluence's “code panel”
@@ -164,10 +165,13 @@ def _strings(soup: "Tag") -> Iterator[str]:
     from bs4.element import CData, NavigableString, Tag
 
     hidden = {id(tag) for tag in soup.select(_BOILERPLATE)} - {id(tag) for tag in _find_shown(soup)}
+    hidden |= {id(link) for link in soup.select("a[href*='#']") if link.get_text(strip=True) in _PERMALINKS}
     hidden |= _find_menus(soup, hidden)
     tables = soup.select("table:not(:has(table)):has([rowspan], [colspan])")
     rows = {id(row): cells for table in tables for row, cells in spread_cells(table)}
     labels, empty = {id(tag) for tag in soup.select(_LABELS)}, _find_empty_cells(soup)
+    code = (tag for tag in soup.select("td :is(pre, .fragment)") if "\n" in tag.get_text().strip())
+    listings = {id(cell) for tag in code for cell in tag.find_parent("tr") or ()}  # are no cells: code has lines
     ahead: list[PageElement | str] = [soup]  # the next one last
     items: dict[int, str] = {}  # what is written before the items of lists
     before, in_cell = "", False  # what is written before the text that follows; whether that is of a table's cell
@@ -188,9 +192,9 @@ def _strings(soup: "Tag") -> Iterator[str]:
                 "h6" if "title" in piece.get_attribute_list("class") and piece.name == "p" else piece.name
             )  # DocBook's
             before = _HEADINGS.get(heading) or items.get(id(piece)) or before
-            is_cell = piece.name in ("td", "th")
+            is_cell = piece.name in ("td", "th") and id(piece) not in listings
             in_cell = (in_cell or is_cell) and piece.name != "table"
-            mark = (_CELL_BREAK if in_cell else _BREAK) if piece.name in _BLOCKS else ""
+            mark = (_CELL_BREAK if in_cell else _BREAK) if piece.name in _BLOCKS or id(piece) in listings else ""
             yield mark
             is_term = piece.name == "dt" and mark == _BREAK
             following = getattr(piece.find_next_sibling(), "name", "") if is_term else ""
@@ -286,16 +290,18 @@ def _has_header(table: "Tag") -> bool:
 def _whole(piece: "Tag") -> str:
     """Return the text of what isn't read piece by piece: a `pre`, and a power such as “10³”; "" of anything else."""
     if piece.name == "pre":
-        return _fence(piece).translate(_VERBATIM)
+        return _fence(piece, piece.get_text().strip("\n")).translate(_VERBATIM)
+    if "fragment" in piece.get_attribute_list("class") and (lines := piece.find_all("div", class_="line")):  # Doxygen's
+        return _fence(piece, "\n".join(line.get_text() for line in lines)).translate(_VERBATIM)
     return piece.string.translate(_SUPERSCRIPT) if piece.name == "sup" and piece.string else ""
 
 
-def _fence(piece: "Tag") -> str:
-    """Return the text of a `pre` with its lines as they are; that of a program between fences, as in Markdown."""
-    text = piece.get_text().strip("\n")
+def _fence(piece: "Tag", text: str) -> str:
+    """Return the text of an element with its lines as they are; that of a program between fences, as in Markdown."""
     around = (piece, piece.code, *islice(piece.parents, 2))
     marks = " ".join(name for tag in around if tag for name in tag.get_attribute_list("class") if name)
-    if not text.strip() or not (piece.code or _PROGRAM.search(marks)):
+    is_in_row = "\n" not in text and piece.find_parent("td")
+    if not text.strip() or is_in_row or not (piece.code or _PROGRAM.search(marks)):
         return text
     language = _LANGUAGE.search(marks)
     return f"```{language[1] if language else 'text'}\n{text}\n```"

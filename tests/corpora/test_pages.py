@@ -31,11 +31,12 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         "<main><h1>Only a heading</h1><p>Text.</p></main><main><pre>A poem\n of two lines</pre>"
         "<div class='highlight-default'><div class='highlight'><pre>a = 1\nb</pre></div></div>"
         "<div class='toc'><ul><li><a href='#sea'>Sea</a></li></ul></div>"
-        "<h2>Sea<a class='headerlink' href='#sea'>¶</a><span class='mw-editsection'>[edit]</span></h2>"
+        "<h2>Sea<a href='#sea' title='Permanent link'> ¶</a><span class='mw-editsection'>[edit]</span></h2>"
         "<div class='book-navigation'>‹ Boats up Fares ›</div><a class='mw-jump-link' href='#sea'>Jump to the sea</a>"
         "<div class='highlight-sh notranslate'><div class='highlight'><pre>sail</pre></div></div>"
         "<p class='title'><b>Rowing</b></p>"
         "<pre class='screen'>row\nsail</pre><pre class='smallexample'>moor</pre>"
+        "<div class='fragment'><div class='line'>if (wet)</div>\n<div class='line'>  row();</div><i>tip</i></div>"
         "<div id='footer'>Last updated in May</div>"
         "<table><tr><td><dl><dt>Pier</dt><dd>Of wood</dd></dl></td><td>3</td></tr></table>"
         "<dl><dt>sail()<span class='viewcode-link'>[source]</span></dt><dd>Go.</dd></dl></main>"
@@ -49,7 +50,7 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
     assert page.text.split("\n\n") == [*paragraphs, *table, *lists, *terms]
     assert plain.title == "Only a heading"
     programs = ["```text\na = 1\nb\n```", "## Sea", "```sh\nsail\n```", "###### Rowing", "```text\nrow\nsail\n```"]
-    rest = ["```text\nmoor\n```", "Pier Of wood | 3", "sail(): Go."]
+    rest = ["```text\nmoor\n```", "```text\nif (wet)\n  row();\n```", "Pier Of wood | 3", "sail(): Go."]
     assert plain.text.split("\n\n") == ["Text.", "A poem\n of two lines", *programs, *rest]
 
 
@@ -225,6 +226,12 @@ _ROWS = "".join(f"<tr><td><a href='/p'>mozc{n}</a><td><a href='/u'>V:{n}</a><td>
         ("<p>Press <span><b hidden>Cmd</b> <b hidden=true>Ctrl</b></span>+F.", ["Press Ctrl+F."]),
         ("<p>Press F<span><b hidden>1</b></span><span>2<b hidden>3</b><b hidden>4</b></span>.", ["Press F2."]),
         ("<p>切り、\n その<b>上に</b>\n貼る。\nGIMP\nの Linux 版。", ["切り、その上に貼る。 GIMP の Linux 版。"]),
+        (
+            "<table><tr><td>A<td>B<tr><td class='linenos'><pre>1\n2</pre><td><pre class='code'>row\nsail</pre>"
+            "<td><pre class='code'>1</pre>"
+            "<tr><td><pre class='code'>x</pre><td>y</table>",
+            ["A | B", "```text\nrow\nsail\n```", "1", "x | y"],
+        ),
         ("<table><tr><td>あ\n<td>い\n</table><p>う\n<p>え<pre>お\nか</pre>", ["あ | い", "う", "え", "お\nか"]),
         ("<p>한국어\n문장", ["한국어 문장"]),
     ],
