@@ -24,12 +24,12 @@ _BOILERPLATE = (
     # Tables of contents, and links to headings, notes, sources and other pages, of Confluence, DocBook, Docutils,
     # Doxygen, Drupal, MediaWiki, MkDocs and Sphinx.
     ".book-navigation, #breadcrumbs, .catlinks, .contents.topic, .docnav, .expand-control, .headerlink, "
-    ".Inline-Template, .linenos, .longdesc-link, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, "
+    ".Inline-Template, .longdesc-link, .mw-cite-backlink, .mw-editsection, .mw-jump-link, .navfooter, "
     ".navheader, .page-metadata, .pageSection:has(.pageSectionTitle), #footer, .printfooter, .shortdescription, "
     "#siteSub, #titlearea, .toc, .toc-macro, .toctree-wrapper, .viewcode-link, [class*=footnote-back], "
     ".reversefootnote, .footnote-reference, sup:has(a[href*='#']), a[href*='#'] > sup"
 )
-_PERMALINKS = frozenset("¶§#🔗")
+_PERMALINKS, _LINE_NUMBERS = frozenset("¶§#🔗"), re.compile(r"\s*1(?:\n\s*\d+)+\s*")
 # What blogs, newspapers and shops put beside their text, by its class.
 _BESIDE = re.compile(r"comment|cookie|newsletter|\brelated", re.IGNORECASE)
 # Of a menu: links, at least; their characters, at most, in the mean; their share of its characters, and what is left.
@@ -166,6 +166,7 @@ def _strings(soup: "Tag") -> Iterator[str]:
 
     hidden = {id(tag) for tag in soup.select(_BOILERPLATE)} - {id(tag) for tag in _find_shown(soup)}
     hidden |= {id(link) for link in soup.select("a[href*='#']") if link.get_text(strip=True) in _PERMALINKS}
+    hidden |= {id(lines) for lines in soup.select("td pre") if _LINE_NUMBERS.fullmatch(lines.get_text())}
     hidden |= _find_menus(soup, hidden)
     tables = soup.select("table:not(:has(table)):has([rowspan], [colspan])")
     rows = {id(row): cells for table in tables for row, cells in spread_cells(table)}

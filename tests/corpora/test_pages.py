@@ -227,9 +227,8 @@ _ROWS = "".join(f"<tr><td><a href='/p'>mozc{n}</a><td><a href='/u'>V:{n}</a><td>
         ("<p>Press F<span><b hidden>1</b></span><span>2<b hidden>3</b><b hidden>4</b></span>.", ["Press F2."]),
         ("<p>切り、\n その<b>上に</b>\n貼る。\nGIMP\nの Linux 版。", ["切り、その上に貼る。 GIMP の Linux 版。"]),
         (
-            "<table><tr><td>A<td>B<tr><td class='linenos'><pre>1\n2</pre><td><pre class='code'>row\nsail</pre>"
-            "<td><pre class='code'>1</pre>"
-            "<tr><td><pre class='code'>x</pre><td>y</table>",
+            "<table><tr><td>A<td>B<tr><td><pre>1\n2</pre><td><pre class='code'>row\nsail</pre>"
+            "<td><pre class='code'>1</pre><tr><td><pre class='code'>x</pre><td>y</table>",
             ["A | B", "```text\nrow\nsail\n```", "1", "x | y"],
         ),
         ("<table><tr><td>あ\n<td>い\n</table><p>う\n<p>え<pre>お\nか</pre>", ["あ | い", "う", "え", "お\nか"]),
