@@ -54,7 +54,7 @@ _HEADINGS = {f"h{level}": f"{level * '#'} " for level in range(1, 7)}
 _BREAK, _CELL_BREAK, _TERM_END, _NOTE, _CELL_END = "\x1f", "\x1e", "\x1d", "\x1c", " | "
 _EMPTY_CELL = "\4 "  # the end of a row's first cell without text: “| Mon | Tue”
 # A term and the paragraph that explains it become one: “Assets: things you own”, “Note: it is closed”.
-_TERM = re.compile(r"([^\s.?!:])\s*\x1d[\s|]*(?![-#`\s|\1]|\d+\. )")
+_TERM = re.compile(r"([^\s.?!:：])(?:\s*[:：])?\s*\x1d[\s|]*(?![-#`\s|\1]|\d+\. )")
 # So do several terms with one explanation: “-f, --force: as it says”
 _TERM_ENDS = {"dd": _TERM_END, "dt": 2 * _TERM_END}
 _TERMS = re.compile(r"([^\s.?!:])[^\S\x1f]*\x1d\x1d\s*")

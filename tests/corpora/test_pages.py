@@ -218,6 +218,7 @@ _ROWS = "".join(f"<tr><td><a href='/p'>mozc{n}</a><td><a href='/u'>V:{n}</a><td>
         ("<table><tr><th><th>Mon<th>Tue<tr><td>Bus<td>3<td>5</table>", ["| Mon | Tue", "Bus | 3 | 5"]),
         ("<table><tr><td><img><td>Bus<td>3<tr><td><img><td>Tram<td>5</table>", ["Bus | 3", "Tram | 5"]),
         (f"<dl><dt>Boats<dd>{_NOTE}</dl>", ["Boats: Note: No dogs."]),
+        ("<dl><dt>Since:<dd>1.8<dt>Why?<dd>None.</dl>", ["Since: 1.8", "Why?", "None."]),
         ("<div class='admonition tip'><p class='admonition-title'>Tip</p><p>Go.</p></div>", ["Tip: Go."]),
         ("<ul><li><p>a<div><ol><li>b<ul><li>c</ul></ol></div></ul>", ["- a", "  1. b", "    - c"]),
         ("<header><p>Harbour 7.4</p></header><article><header><p>By Ann</p></header>Go.</article>", ["By Ann", "Go."]),
