@@ -185,6 +185,7 @@ class Components:
                 retriever,
                 k,
                 self.candidates,
+                algorithm.min_rating,
                 ("", *sorted(name for name in algorithm.endpoints if "generators" in name)),
                 sorted(name for name in algorithm.endpoints if "scorers" in name) or ("",),
             )

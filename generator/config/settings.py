@@ -77,6 +77,12 @@ class ProgressiveSettings(AlgorithmSettings):
         description="Models that write sets in turn with `lm`, each under a name of your choice: "
         "`algorithm.generators.a=openai algorithm.generators.a.model=…`."
     )
+    min_rating: float = Field(
+        ge=1,
+        le=5,
+        description="Drop an item whose best set is rated lower, from 1 to 5: 2 is for a set that fails in several "
+        "ways, as where a document has nothing for its scenario. 1 keeps all.",
+    )
     scorers: dict[str, Endpoint] = Field(
         description="Models that rate the sets in place of `lm`, named as `generators`; their mean counts."
     )

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from generator.common.prose import told_in
 from generator.common.scripts import words
+from generator.common.sentences import sentences
 from generator.dialogs.candidates import ATTEMPTS, Unused
 from generator.dialogs.checks.scenarios import Asked, find_set_fault
 from generator.dialogs.dedup import Repetition
@@ -94,6 +95,7 @@ class ProgressiveDialog(Program):
         generators: the models that write sets in turn, by the names of their settings; empty is the run's own.
         scorers: those that rate them.
         candidates: sets for one item.
+        min_rating: of 1 to 5, the least of a set that is kept.
     """
 
     algorithm = "progressive"
@@ -106,12 +108,14 @@ class ProgressiveDialog(Program):
         retriever: Retriever,
         k: int,
         candidates: int,
+        min_rating: float,
         generators: Sequence[str],
         scorers: Sequence[str],
     ) -> None:
         super().__init__()
         self.repetition, self.retriever, self.k = repetition, retriever, k
-        self.candidates, self.generators, self.scorers = candidates, generators, scorers
+        self.candidates, self.min_rating = candidates, min_rating
+        self.generators, self.scorers = generators, scorers
         self.ask, self.rate = dspy.Predict(QuestionSet), dspy.Predict(SetRating)
         self.points, self.target = dspy.Predict(KnowledgePoints), dspy.Predict(TargetParagraph)
         self.evidence, self.plan = dspy.Predict(AnswerEvidence), dspy.Predict(ExpertPlan)
@@ -136,7 +140,7 @@ class ProgressiveDialog(Program):
         """Return the set with the best rating, the first of equals; `unused` gets the reasons of the others.
 
         Raises:
-            Rejected: no set is usable; why the last one isn't.
+            Rejected: no set is usable, with the reason of the last one; or the best is rated too low.
         """
         usable: list[Candidate] = []
         rated: list[Candidate] = []
@@ -160,6 +164,9 @@ class ProgressiveDialog(Program):
             if each is not best:
                 reason = f"rated {each.rating:.3g} of {BEST_RATING}, not the best set"
                 unused.append(Unused(Rejected("score", reason, each.text), each.meter.cost))
+        if best.rating < self.min_rating:
+            reason = f"rated {best.rating:.3g} of {BEST_RATING}, the best of its sets"
+            raise Rejected("score", reason, f"{best.text}\n{best.explanation}")
         return best
 
     async def _write_set(
@@ -237,10 +244,11 @@ class ProgressiveDialog(Program):
             Rejected: a scorer gives none.
         """
         scenario, source = _read_plan(plan)
-        documents = Documents(passages=tuple(dict.fromkeys((source, *candidate.passages))))
-        numbers: dict[str, list[int]] = {}
+        numbers = {passage.id: _find_in(source, passage) for passage in candidate.passages}
+        documents = Documents(passages=(source, *(p for p in candidate.passages if not numbers[p.id])))
         for number, (passage, _, _) in enumerate(documents.spans, start=1):
-            numbers.setdefault(passage.id, []).append(number)
+            if passage != source:
+                numbers[passage.id].append(number)
         lines = []
         for place, (question, _) in enumerate(candidate.asked):
             found = _ranges(number for hit in candidate.hits[place] for number in numbers[hit.passage_id])
@@ -312,6 +320,15 @@ def _focus(plan: Plan, number: int, count: int) -> str:
     told = [text for text in told_in(source) if len(words(text)) >= _TELLING] or [plan.focus]
     first = next((place for place, text in enumerate(told) if text in plan.focus), 0)
     return told[(first + len(told) * number // count) % len(told)]
+
+
+def _find_in(source: Passage, passage: Passage) -> list[int]:
+    """Return the numbers of the source's sentences that a passage holds whole; none unless it is a part of it."""
+    start, end = passage.start - source.start, passage.end - source.start
+    if passage.document_id != source.document_id or start < 0 or source.text[start:end] != passage.text:
+        return []
+    spans = enumerate(sentences(source.text), start=1)
+    return [number for number, (first, last) in spans if start <= first and last <= end]
 
 
 def _ranges(numbers: Iterable[int]) -> str:

@@ -66,10 +66,10 @@ async def find_reference(
             reference = Reference(_join(spans, source.text), placed, reply.explanation)
         case "evidence":
             by_id = {passage.id: passage for passage in documents.passages}
-            spans = tuple(
-                _in_context(span, by_id[span.passage_id], contexts.passages)
-                for span in documents.evidence(reply.evidence)
-            )
+            names = [passage.document_id for passage in documents.passages]
+            told = [(by_id[span.passage_id], span) for span in documents.evidence(reply.evidence)]
+            told.sort(key=lambda each: (names.index(each[0].document_id), each[0].start + each[1].start))
+            spans = tuple(_in_context(span, passage, contexts.passages) for passage, span in told)
             reference = Reference("\n".join(span.text for span in spans), spans, reply.explanation)
         case "plan":
             reference = Reference(reply.answer.strip(), contexts.evidence(reply.evidence), reply.explanation)

@@ -43,8 +43,9 @@ def write(
     generators: Sequence[str] = ("",),
     scorers: Sequence[str] = ("",),
     others: Mapping[str, Scripted] | None = None,
+    min_rating: int = 1,
 ) -> Draft:
-    program = ProgressiveDialog(Repetition(0.8), shelf, 5, candidates, generators=generators, scorers=scorers)
+    program = ProgressiveDialog(Repetition(0.8), shelf, 5, candidates, min_rating, generators, scorers)
 
     def opened(each: Scripted) -> Model:
         return Model(LanguageModel(each, each, seed=7), SharedPrefixAdapter(preamble=program.preamble))
@@ -122,7 +123,7 @@ def test_a_reasoning_item_searches_its_own_document_and_quotes_the_evidence() ->
     draft = write(model, shelf, plan("customer"))
     assert shelf.asked == [(question, 5, "train") for question in questions]
     assert shelf.inside == ["mill"] * 3
-    assert draft.turns[2].answer == "Work starts in June.\nThe owners will rebuild."
+    assert draft.turns[2].answer == "The owners will rebuild.\nWork starts in June.", "in the document's order"
     assert '"query"' not in task(model.prompts("candidates")[0])
     earlier = f"The User asked before:\n1. {questions[0]}\n2. {questions[1]}\n"
     assert earlier in task(model.prompts("reference")[2])
@@ -198,6 +199,16 @@ def test_the_best_set_stays_and_of_equals_the_first() -> None:
     assert "start from this, in your own words:\nNobody was hurt." in task(second)
 
 
+@pytest.mark.parametrize(("ratings", "kept"), [((2, 3), True), ((2, 2), False)])
+def test_an_item_whose_best_set_is_rated_too_low_is_a_drop(ratings: Sequence[int], kept: bool) -> None:
+    model = Scripted(candidates=[numbered(0), numbered(1)], score=[{"rating": rating} for rating in ratings])
+    draft = write(model, shelves(2), plan("news"), candidates=2, min_rating=3)
+    assert len(draft.unused) == 1 and len(draft.turns) == 3 * kept
+    if not kept:
+        assert draft.end is not None and (draft.end.stage, draft.end.reason[:12]) == ("score", "rated 2 of 5")
+        assert "Alder" in draft.end.text
+
+
 def test_sets_start_from_the_focus_of_their_plan_and_from_sentences_that_tell_something() -> None:
     source = piece("mill", f"## The fire\n\nSee below. {MILL.text}\n\n## The owners\n\nThey live in Norrey.")
     model = Scripted(candidates=[numbered(n) for n in range(3)])
@@ -213,6 +224,17 @@ def test_the_scorer_sees_which_sentences_were_found_for_a_question() -> None:
     assert "1. Write a summary of the Alder mill. (found: sentences 1-4)\n" in shown
     assert "2. Go on with floods near Alder. (found: sentences 1-6)\n" in shown
     assert "3. Add Alder and its owners. (found: sentences 7-8)\n" in shown
+
+
+def test_the_scorer_reads_no_sentence_of_the_source_twice() -> None:
+    part = Passage(id="mill:23-57", document_id="mill", text=MILL.text[23:57], start=23, end=57)
+    model = Scripted(candidates=[asked(NEWS, "a b", "c d", "e f")])
+    write(model, Shelf([[part], [OTHERS[0]], [part, MILL]]), plan("news"))
+    (shown,) = model.prompts("score")
+    assert shown.count("Nobody was hurt.") == 1
+    assert f"1. {NEWS[0]} (found: sentences 2)\n" in shown
+    assert f"2. {NEWS[1]} (found: sentences 5-6)\n" in shown
+    assert f"3. {NEWS[2]} (found: sentences 1-4)\n" in shown
 
 
 def test_what_is_wrong_with_a_set_is_told_to_the_next_attempt() -> None:
