@@ -36,6 +36,8 @@ _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 # A name made for programs, which another one doesn't stand for: `max_retries`, `maxRetries`, `--force`, an address.
 _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
 _MAYBE_CODE = re.compile(r"[@_A-Z-](?:(?<=[@_])|(?<=--)|(?<=[a-z][A-Z]))")  # faster than to begin with what is common
+# What such a name is: an error in `UnicodeDecodeError`.
+_HEAD = re.compile(r"(?<=[a-z])[A-Z][a-z]+\b")
 # A decade (`1970s`, `1970er`), with the number by which its short form is known; and that (`the '70s`, `70er`).
 _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?: ?['’]? ?s|ern?)\b")
 _SHORT_DECADE = re.compile(r"(?<=['’])\d0(?=s\b)|\b\d0(?=ern?\b)")
@@ -201,7 +203,7 @@ def term_keys(text: str) -> frozenset[str]:
     grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
     short = _find_initials(text) if language.capitals else ()
     proper = (word for word in spelt if word[0].isupper() and word.casefold() in language.listed("proper"))
-    parted = stem_words([*_join_verbs(text)])
+    parted = stem_words([*_join_verbs(text), *map(str.casefold, _HEAD.findall(text))])
     return keys.union(numbers, same, grams, short, proper, parted, map(str.casefold, _find_codes(text)))
 
 

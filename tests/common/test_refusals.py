@@ -48,6 +48,7 @@ from tests.support.languages import speaking
         "Not specified.",
         "If you mean the pool, I don't know.",
         "I don't know if dogs are allowed, and if so, on which days.",
+        "Since which version this is so I don't know.",
         "It is not specified if it is free.",
         "I'm not sure and don't have details about it.",
         "The cause is unknown to the office.",

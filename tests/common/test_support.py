@@ -251,6 +251,11 @@ def test_a_name_made_for_programs_stands_for_no_other(said: str, source: str) ->
     assert not find_unsupported(said, [said]).names
 
 
+def test_a_name_made_for_programs_says_what_it_is() -> None:
+    assert not any(find_unsupported("The error goes on.", ["A UnicodeDecodeError goes on."]))
+    assert find_unsupported("The error goes on.", ["An ErrorHandler goes on."]).words == ("error",)
+
+
 def test_a_name_may_follow_a_title() -> None:
     assert find_unsupported("Dr. Patel treats it.", ["Dr. Miller treats it."]).names == ("Patel",)
 
