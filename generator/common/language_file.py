@@ -45,6 +45,7 @@ PatternName = Literal[
     "condition",  # of a clause, what says nothing of what is known (“if it isn't specified”)
     "refusal",  # a clause that says that something isn't known
     "referral",  # sends the user elsewhere, which beside a refusal claims nothing
+    "cross_reference",  # a sentence that only points to another place
     "closing",  # a sentence of courtesy around an answer, which claims nothing
     "filler",  # words of an answer that tell nothing, though they look so
     "disclaimer",  # says before an answer that a machine gives it

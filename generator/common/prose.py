@@ -1,10 +1,11 @@
-"""Find the sentences that tell something: no headings, code, menus, or lists of sources."""
+"""Find the sentences that tell something: no headings, code, menus, cross-references, or lists of sources."""
 
 import re
 from bisect import bisect_right
 from itertools import pairwise
 from operator import itemgetter
 
+from generator.common.language import languages
 from generator.common.scripts import count_words, ends_in_question_mark, words
 from generator.common.sentences import find_code, is_heading, sentences
 from generator.schema import Passage
@@ -26,6 +27,8 @@ _CAPITAL = r"\(?[^\W\d_a-zß-ÿ][\w'’-]*\)?"
 _PLAIN_HEADING = re.compile(
     rf"(?:\A|\n[^\S\n]*\n)({_CAPITAL}(?: (?:{_CAPITAL}|\w{{1,4}}|&))* {_CAPITAL})[^\S\n]*\n(?=\S[^\n]*[.!?])"
 )
+# That a question can start from. Of 1,654 sentences that people cite none has fewer, or only points elsewhere.
+_LEAST_WORDS = 2
 _LEAST_TELLING = 3  # words: “Yes, certainly.” needs the question before it
 _ASKED = 16  # words of a question, at most; in more a page has run one into what it tells: “Open till 5 Where is it?”
 _MENU, _MARK = 8, re.compile(r"[.,;!?](?:\s|$)")  # words with a capital letter that a menu has; what parts a sentence
@@ -49,7 +52,10 @@ def told_in(passage: Passage) -> list[str]:
 
 
 def prose(text: str) -> tuple[tuple[int, int], ...]:
-    """Return the spans of the sentences of `text` that are no code, menu, or source in a list of them; else of all."""
+    """Return the spans of the sentences that a question can start from, else of all.
+
+    These are no code, menu, source in a list of them, reference to another place, or single word.
+    """
     code, spans = [(0, 0), *find_code(text)], sentences(text)
     line = before = 0  # where the line of the sentence before began, and that sentence: a line may be all of a book
 
@@ -58,7 +64,9 @@ def prose(text: str) -> tuple[tuple[int, int], ...]:
         line, before = max(line, text.rfind("\n", before, start) + 1), start
         in_code = start < code[bisect_right(code, start, key=itemgetter(0)) - 1][1]
         cites = _SOURCE_LINE.match(text, line) or _SOURCE.search(text, start, end)
-        return not (in_code or cites or is_menu(text[start:end]))
+        sentence = text[start:end]
+        points = languages().documents.matches("cross_reference", sentence)
+        return not (in_code or cites or points or is_menu(sentence) or count_words(sentence) < _LEAST_WORDS)
 
     return tuple(span for span in spans if is_prose(*span)) or spans
 

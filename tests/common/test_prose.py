@@ -37,6 +37,32 @@ def test_no_question_starts_from_a_menu() -> None:
     assert len(prose(menu)) == 1, "there is nothing else"
 
 
+@pytest.mark.parametrize(
+    ("code", "points", "tells"),
+    [
+        ("en", "(See also Section 9.9, “Encryption”.)", "See your doctor if it hurts."),
+        ("en", "Please refer to crypt(3).", "Refer the patient to a doctor."),
+        ("en", "See the wiki for more details.", "Section 5 bans dogs."),
+        ("de", "Siehe Abschnitt 1.1, „Dynamik“", "Siehe da, es geht."),
+        ("fr", "Consultez polkit(8).", "Voyez comme l’image change."),
+        ("es", "Véase la sección «Texto».", "Vea cómo cambia la imagen."),
+        ("it", "Vedere anche Sezione 2, «Testo»", "Vedere il mare costa poco."),
+        ("pt", "Veja também a Secção 6.5.", "Veja como a imagem muda."),
+        ("ja", "修飾キーについては「共通機能」をご覧ください。", "共通機能には修飾キーがあります。"),
+        ("zh", "详见“共通功能”一节。", "共通功能有修饰键。"),
+    ],
+)
+def test_no_question_starts_from_what_only_points_elsewhere(code: str, points: str, tells: str) -> None:
+    text = f"{tells}\n{points}\n"
+    with speaking(code):
+        assert [text[start:end] for start, end in prose(text)] == [tells]
+
+
+def test_no_question_starts_from_a_word() -> None:
+    assert prose("Note\nIt opens in May.\n``") == ((5, 21),)
+    assert len(prose("Note")) == 1, "there is nothing else"
+
+
 def test_a_block_of_code_is_one_sentence_and_no_prose() -> None:
     code, more = "```sh\n# Read it. Then run it.\nrun\n\n# Done.\n```", "```text\n{}\n```"
     text = f"Install it.\n\n{code}\n\nThen run it.\n\n{more}"
@@ -54,8 +80,8 @@ def test_a_block_of_code_is_one_sentence_and_no_prose() -> None:
         ("b = 1\n```\n\nThen run it:\n\n```", ["Then run it:"]),
         ("Then run it.\n\n```sh\nrun\n\nb = 1\n```", ["Then run it."]),
         ("Run it:\n```\nrun\n```\nand wait.\n```\nwait\n```", ["Run it:", "and wait."]),  # no language
-        ("```sh\n" + "word " * 300 + "\n```\nDone.", ["Done."]),  # longer than a sentence
-        ("Use ```x``` for code.\nDone.", ["Use ```x``` for code.", "Done."]),
+        ("```sh\n" + "word " * 300 + "\n```\nThen go.", ["Then go."]),  # longer than a sentence
+        ("Use ```x``` for code.\nThen go.", ["Use ```x``` for code.", "Then go."]),
     ],
 )
 def test_code_is_told_from_prose_where_a_passage_cuts_it(passage: str, told: list[str]) -> None:

@@ -368,7 +368,7 @@ def test_an_open_ended_task_takes_the_turns_of_the_run_and_has_unanswerable_ones
 @pytest.mark.parametrize(("topics", "focuses"), [(True, 3), (False, 1)])
 def test_a_task_takes_each_document_once_and_then_another_focus(tmp_path: Path, topics: bool, focuses: int) -> None:
     """Of a topic, a focus is a line; else it is as many sentences as `FOCUS_CHARS` holds."""
-    made = [Document(id=f"d{n}", title=f"T{n}", text=f"One line. It has two parts.\n\nAnd\n{n}") for n in range(10)]
+    made = [Document(id=f"d{n}", title=f"T{n}", text=f"One line. Two parts.\n\nAnd more\n{n} more") for n in range(10)]
     documents = Library.open("c", "x" * 12, lambda: iter(made), tmp_path, 512, 100)
     planned = [plan for plan in plans(task_planner(documents, topics), 100) if plan.task and plan.task.name == "CM"]
     sources = [plan.source.document_id for plan in planned if not isinstance(plan.source, str)]
@@ -378,7 +378,9 @@ def test_a_task_takes_each_document_once_and_then_another_focus(tmp_path: Path, 
     used = [(source, plan.focus) for source, plan in zip(sources, planned, strict=True)]
     assert len(set(used[: 10 * focuses])) == 10 * focuses == len(set(used))
     assert {focus for _, focus in used} == (
-        {"One line. It has two parts.", "And", *map(str, range(10))} if topics else {document.text for document in made}
+        {"One line. Two parts.", "And more", *(f"{n} more" for n in range(10))}
+        if topics
+        else {document.text for document in made}
     )
     documents.close()
 
