@@ -57,14 +57,16 @@ def source_names(key: Key) -> list[str]:
 
 
 def check_filter(text: str, judged: Judged) -> None:
-    """Raise ConfigError if a filter has a column of people that nobody judged by."""
+    """Raise ConfigError if a filter has a column of people that nobody judged by, or scores that it has not."""
     annotators = {name for criterion in judged.criteria for by in judged.votes(criterion).values() for name in by}
-    known = {judge_name(name, criterion) for criterion in judged.criteria for name in (ALL, *sorted(annotators))}
+    names = (ALL, *sorted(annotators))
+    known = {judge_name(name, each): criterion for each, criterion in judged.criteria.items() for name in names}
     for condition in parse_filter(text)[1]:
+        where = f"judge.filter: {condition.text}: {condition.column}"
         if condition.column.startswith(PERSON) and condition.column not in known:
-            raise ConfigError(
-                f"judge.filter: {condition.text}: {condition.column} is none of {', '.join(sorted(known))}"
-            )
+            raise ConfigError(f"{where} is none of {', '.join(sorted(known))}")
+        if isinstance(condition.value, float) and condition.column in known and not known[condition.column].numbers:
+            raise ConfigError(f"{where} has labels and no scores; give a label, as in {condition.column}=LABEL")
 
 
 def check_folder(folder: Path, key: Key) -> None:

@@ -564,6 +564,8 @@ def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_p
     assert "not a key" in command("read", sheet, f"key={tmp_path / 'marks.json'}").refused
     condition = "judge.filter=human:zoe:correctness=yes"
     assert "human:zoe:correctness is none of human:all:correctness" in command("read", sheet, key, condition).refused
+    condition = "judge.filter=human:all:correctness>=3"
+    assert "human:all:correctness has labels and no scores" in command("read", sheet, key, condition).refused
     run_of(run, dialog(99))
     assert "any more" in command("read", sheet, key, f"run_dir={tmp_path / 'p'}").refused
     assert "is or contains the input" in command("read", sheet, key, f"run_dir={run}").refused
