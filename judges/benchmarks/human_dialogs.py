@@ -95,7 +95,7 @@ class HumanDialogs(Benchmark):
         return None if self.judged(item) else "has no question with an answer"
 
     def judged(self, item: Dialog) -> Sequence[Turn]:
-        turns = _answerable(item)
+        turns = [turn for turn in _answerable(item) if turn.answerability != "conversational"]  # as in mtRAG's paper
         if self.questions is None or self.questions >= len(turns):
             return turns
         drawn = random.Random(item.id).sample(range(len(turns)), self.questions)

@@ -120,6 +120,16 @@ def test_with_its_own_history_a_model_answers_what_comes_before_a_drawn_question
     assert one == two
 
 
+def test_a_remark_is_answered_in_a_history_of_its_own_and_not_scored(
+    site: Answering, openai_server: OpenAIServer
+) -> None:
+    first, remark, last = Dialog.model_validate_json(site.input.read_text(encoding="utf-8")).turns
+    thanks = remark.model_copy(update={"query": "Thanks!", "answerability": "conversational"})
+    write_dialogs(site.input, make_dialog(first, thanks, last, passages=[PASSAGE]))
+    assert site.run(openai_server, "context=own").code == 0
+    assert (len(openai_server.bodies), site.scores()["answers"]) == (3, 2)
+
+
 def test_a_benchmark_without_splits_takes_none(site: Answering, openai_server: OpenAIServer) -> None:
     assert "benchmark.split=train: " in site.run(openai_server, "benchmark.split=train").refused
 
