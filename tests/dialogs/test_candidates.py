@@ -11,7 +11,6 @@ from typing import cast
 import pytest
 
 from benchmarks.candidates import read_run
-from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.candidates import NOT_BEST, Unused, collect_unused, rate_answer, rate_question
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.generate import DialogGenerator
@@ -22,6 +21,7 @@ from generator.prompts.sections import Documents
 from generator.prompts.signatures import REJECTED, NextQuestion
 from generator.schema import Cost, Evidence, Passage, Turn, Verdict
 from judges.metrics.grounding import GroundingJudge
+from tests.support.languages import speaking
 from tests.support.openai_server import OpenAIServer
 from tests.support.records import make_turn
 from tests.support.runs import Site
@@ -161,13 +161,12 @@ def test_a_first_question_that_names_its_document_has_a_higher_score() -> None:
 def test_a_question_and_an_answer_of_usual_length_score_no_less_where_no_spaces_part_words() -> None:
     text = "緑の電車は夜に十二クローネで走ります。駅から港まで行きます。"
     tram = piece("tram", text).model_copy(update={"title": "電車"})
-    japanese = load_language("ja")
 
     def score(answer: str) -> float:
         turn = make_turn(1, query="電車は走りますか？", answer=answer)
         return asyncio.run(rate_answer(turn, (tram,), (), ()))
 
-    with use_languages(Languages(japanese, japanese)):
+    with speaking("ja"):
         assert rate_question("緑の電車は夜に十二クローネで走りますか？", Documents(passages=(tram,)), (), "") == 1
         assert score(4 * text) == score(text)
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 from dspy import lm15
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.common.passages import passage
 from generator.dialogs.steps import Answer, Asked
 from generator.schema import Document, Passage, Turn
+from tests.support.languages import speaking
 from tests.support.scripted import KINDS, Entry, Scripted, piece, said, task
 from tests.support.trams import FARES, TOLD
 
@@ -219,8 +219,7 @@ def test_where_no_spaces_part_words_two_pairs_of_letters_may_be_one() -> None:
     model = Scripted(
         answer=["サブピクセルで線が入り、描線の縁で不完全消去が起こります。"], evidence=[{"evidence": [1]}]
     )
-    japanese = load_language("ja")
-    with use_languages(Languages(japanese, japanese)):
+    with speaking("ja"):
         found = cite(model, "忘れるとどうなりますか？", [piece("edges", f"{edge}{other}鞄は赤い。")], reasoning=False)
     assert found == [edge]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.prompts.plain_words import PlainAnswer
 from generator.prompts.signatures import GroundedAnswer, in_language
+from tests.support.languages import speaking
 from tests.support.openai_server import Body, OpenAIServer, fill, prompt
 from tests.support.runs import Site, command, stage
 
@@ -104,7 +104,6 @@ def test_a_language_of_ones_own_is_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("signature", [GroundedAnswer, PlainAnswer])
 def test_an_answer_that_is_not_known_begins_in_the_dialogs_language(signature: Any) -> None:
-    german = load_language("de")
-    with use_languages(Languages(german, german)):
+    with speaking("de") as (_, german):
         told = in_language(signature).instructions
     assert f"“{german.unknown}”" in told and "I don't have" not in told

@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from generator.common.detection import detect_language
-from generator.common.language import Languages, known_codes, load_language, use_languages
-from generator.common.language_file import Language
+from generator.common.language import known_codes, load_language
 from generator.common.refusals import drop_refusals, has_refusal
 from generator.common.shingles import content_stems
 from generator.dialogs.checks.answerability import measure_answerability
@@ -58,8 +57,7 @@ SEEN: dict[str, Callable[..., object]] = {
 )
 def test_sentences_are_read_as_people_read_them(code: str, check: str) -> None:
     sentences = yaml.safe_load((DATA / f"{code}.sentences.yaml").read_text(encoding="utf-8"))
-    language: Language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code) as (_, language):
         for name, wanted in ((check, True), (f"{check}_not", False)):
             texts = [[each] if isinstance(each, str) else each for each in sentences[name]]
             assert [text for text in texts if bool(SEEN[check](language, *text)) != wanted] == [], name
@@ -181,8 +179,7 @@ def test_an_instruction_asks_nothing_back(code: str, instruction: str, back: str
 
 @pytest.mark.parametrize("code", sorted(known_codes()))
 def test_an_answer_that_begins_as_prompts_demand_says_that_it_is_not_known(code: str) -> None:
-    language = load_language(code)
-    with speaking(code):
+    with speaking(code) as (_, language):
         assert has_refusal(language.unknown) or not language.pattern("refusal")
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.requests import topic_stems
 from generator.dialogs.dedup import Repetition
 from generator.dialogs.multi import MultiDocumentDialog
@@ -265,21 +264,20 @@ def test_a_letter_that_is_part_of_a_number_or_a_word_is_no_number(
 
 @pytest.mark.parametrize(("code", "told"), [("en", "Twelve"), ("de", "Zwölf"), ("fr", "Douze"), ("es", "Doce")])
 def test_a_number_in_words_is_no_plain_word(code: str, told: str) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         (reading,) = list_readings([piece("tower", f"{told} Orrin tram mill barn fox.")])
         assert reading.plain.isdisjoint(topic_stems(told))
         assert "12" in reading.names
 
 
 def test_a_language_without_patterns_for_asking_back_takes_a_question_for_it() -> None:
-    russian, told = load_language("ru"), "Утерянный сезонный билет заменяют в кассе за {} крон."
+    told = "Утерянный сезонный билет заменяют в кассе за {} крон."
     ferry, pool = (piece(name, told.format(price)) for name, price in (("паром", 12), ("бассейн", 9)))
     model = Scripted(
         ask=[{"question": "Сколько стоит заменить утерянный сезонный билет?"}],
         answer=[{"answer": "Есть паром и бассейн."}, {"answer": "Есть паром и бассейн. Что вы имеете в виду?"}],
     )
-    with use_languages(Languages(russian, russian)):
+    with speaking("ru"):
         (turn,) = write(model, Shelf([[ferry, pool], [], [ferry, pool]]), [unclear("hedge-over-list")], ferry).turns
     assert turn.answer.endswith("?")
 
@@ -493,7 +491,7 @@ def test_a_later_question_says_no_pronoun_for_what_nobody_named() -> None:
 def test_a_later_question_names_the_sort_of_a_thing_in_its_own_language(
     code: str, told: str, before: str, bare: str, by_sort: str, hedges: str
 ) -> None:
-    language, numbers = load_language(code), {"de": "zwölf neun", "fr": "douze neuf", "es": "doce nueve"}[code].split()
+    numbers = {"de": "zwölf neun", "fr": "douze neuf", "es": "doce nueve"}[code].split()
     bad, kino = (piece(at, told.format(at.title(), n)) for at, n in zip(("bad", "kino"), numbers, strict=True))
     mill = piece("mill", MILL.text)
     model = Scripted(
@@ -501,7 +499,7 @@ def test_a_later_question_names_the_sort_of_a_thing_in_its_own_language(
         answer=[{"answer": "1958.", "consistent": True}, {"answer": hedges}],
     )
     found = Shelf([[mill], [bad, kino], [mill], [bad, kino], [bad, kino]])
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], mill)
     assert [turn.query for turn in draft.turns] == [before, by_sort]
     assert "name the sort of thing" in task(model.prompts("ask")[2])

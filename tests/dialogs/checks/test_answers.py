@@ -2,7 +2,6 @@
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.answers import find_answer_fault, find_voice_fault
 from generator.dialogs.checks.questions import speaks_of_documents
 from generator.schema import Passage
@@ -256,8 +255,7 @@ def test_a_short_answer_or_a_refusal_is_accepted(answer: str, question: str) -> 
 def test_other_languages_want_a_number_a_year_or_a_difference_too(
     code: str, question: str, wrong: str, right: str
 ) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code) as (_, language):
         assert (find_answer_fault(wrong, question, ()) or "").startswith("answers nothing")
         for answer in (right, language.unknown):
             assert find_answer_fault(answer, question, ()) is None

@@ -2,13 +2,13 @@
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.dialogs.checks.scenarios import find_set_fault
 from generator.dialogs.dedup import Repetition
 from taxonomy import read_scenarios
+from tests.support.languages import speaking
 from tests.support.scripted import piece
 
-SCENARIOS, GERMAN = read_scenarios(), load_language("de")
+SCENARIOS = read_scenarios()
 NORREY = piece("norrey", "The mill on Norrey burnt down.")
 NEWS = (
     "Sum up the fire at Norrey mill in five points of 20 words each.",
@@ -127,7 +127,7 @@ def test_a_first_question_that_fixes_a_length_or_wants_a_tldr_asks_for_a_text(qu
 def test_words_of_a_request_are_looked_for_in_english_only() -> None:
     asked = ("Schreib mir eine Zusammenfassung in 80 Wörtern.", "Ergänze die Ursache.", "Und die Pläne der Eigentümer.")
     assert fault("news", asked)
-    with use_languages(Languages(GERMAN, GERMAN)):
+    with speaking("de"):
         assert fault("news", asked) is None
         assert fault("news", (*asked[:2], asked[1])) == "repeats an earlier question"
 
