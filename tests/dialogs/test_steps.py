@@ -255,7 +255,7 @@ def test_an_inconsistent_answer_stays_so_in_the_same_words() -> None:
     assert (caught.value.reason, caught.value.text) == ("inconsistent by its own check", "Blue.")
 
 
-UNTOLD, NEAREST = "I don't have information on who drives it.", "The tram runs for 12 crowns."
+UNTOLD, NEAREST = "I don't have information on who drives it.", "Adults pay 5 crowns at the machine."
 
 
 @pytest.mark.parametrize(
@@ -267,14 +267,18 @@ UNTOLD, NEAREST = "I don't have information on who drives it.", "The tram runs f
         ("direct", "unanswerable", f"{UNTOLD} {NEAREST}", "unanswerable"),
         ("direct", "unanswerable", f"{NEAREST} {UNTOLD}", "partial"),
         ("direct", "partial", f"{UNTOLD} {NEAREST}", "partial"),
+        ("unanswerable", None, f"{UNTOLD} {NEAREST}", "unanswerable"),
+        ("unanswerable", None, f"{NEAREST} {UNTOLD}", "partial"),
+        ("direct", None, f"{UNTOLD} {NEAREST}", "partial"),
     ],
 )
 def test_the_nearest_thing_beside_what_is_not_known_is_no_part_of_an_answer(
-    kind: str, own: str, text: str, label: str
+    kind: str, own: str | None, text: str, label: str
 ) -> None:
-    model = Scripted(answer=[{"answer": text, "answerability": own, "known": False}])
-    asked = Asked("Who drives the tram?")
-    turn: Turn = model.run(lambda: Answer().acall((TRAM, BUS), (), asked, KINDS[kind]))
+    """Without reasoning the model doesn't say how much it answers."""
+    model = Scripted(answer=[{"answer": text, "answerability": own, "known": False} if own else text])
+    step, asked = Answer(reasoning=own is not None), Asked("Who drives the tram?")
+    turn: Turn = model.run(lambda: step.acall((FARES,), (), asked, KINDS[kind]))
     assert (turn.answer, turn.answerability) == (text, label)
 
 
@@ -287,8 +291,6 @@ def test_an_answer_is_checked_against_the_question_without_its_slips() -> None:
 
 
 # --- without reasoning
-
-UNTOLD = "I don't have information on who drives it."
 
 
 @pytest.mark.parametrize(
@@ -313,22 +315,6 @@ def test_without_reasoning_an_answer_is_asked_for_in_a_chat(
     assert "[3] Adults pay 5 crowns at the machine." in texts[0] and texts[2:4] == ("Is it green?", "It is.")
     assert texts[4].startswith(ask) and REJECTED in texts[4]
     assert request.response_format is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "label"),
-    [
-        ("unanswerable", f"{UNTOLD} Adults pay 5 crowns at the machine.", "unanswerable"),
-        ("unanswerable", f"Adults pay 5 crowns at the machine. {UNTOLD}", "partial"),
-        ("direct", f"{UNTOLD} Adults pay 5 crowns at the machine.", "partial"),
-    ],
-)
-def test_without_reasoning_the_nearest_thing_after_what_is_not_known_is_no_part_of_an_answer(
-    kind: str, text: str, label: str
-) -> None:
-    model, asked = Scripted(answer=[text]), Asked("Who drives the tram?")
-    turn: Turn = model.run(lambda: Answer(reasoning=False).acall((FARES,), (), asked, KINDS[kind]))
-    assert (turn.answer, turn.answerability) == (text, label)
 
 
 @pytest.mark.parametrize(

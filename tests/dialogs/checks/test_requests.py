@@ -12,7 +12,7 @@ from generator.dialogs.multi import MultiDocumentDialog
 from generator.dialogs.program import Draft, Options
 from generator.dialogs.single import SingleDocumentDialog
 from generator.schema import Passage
-from taxonomy import QuestionType
+from taxonomy import QuestionType, ReplyCheck
 from tests.support.languages import speaking
 from tests.support.openai_server import Body, OpenAIServer, fill, prompt
 from tests.support.runs import Site
@@ -225,66 +225,51 @@ def test_what_a_request_wants_need_not_be_told_but_the_thing_that_it_is_about(
 
 
 @pytest.mark.parametrize(
-    ("code", "text"),
+    ("check", "code", "text"),
     [
-        ("en", "I can't tell you what it costs."),
-        ("en", "I have no idea about the sauna."),
-        ("de", "Keine Angaben dazu."),
-        ("de", "Ich habe keine Ahnung."),
-        ("fr", "Pas d'informations sur ce point."),
-        ("fr", "Je l'ignore."),
-        ("fr", "Rien n'est dit sur le sauna."),
-        ("es", "Ninguna información disponible."),
-        ("es", "Desconozco el precio."),
-        ("es", "Del precio no consta nada."),
+        ("says-unknown", "en", "I can't tell you what it costs."),
+        ("says-unknown", "en", "I have no idea about the sauna."),
+        ("says-unknown", "de", "Keine Angaben dazu."),
+        ("says-unknown", "de", "Ich habe keine Ahnung."),
+        ("says-unknown", "fr", "Pas d'informations sur ce point."),
+        ("says-unknown", "fr", "Je l'ignore."),
+        ("says-unknown", "fr", "Rien n'est dit sur le sauna."),
+        ("says-unknown", "es", "Ninguna información disponible."),
+        ("says-unknown", "es", "Desconozco el precio."),
+        ("says-unknown", "es", "Del precio no consta nada."),
+        ("declines", "en", "I must decline, but a locker costs one crown."),
+        ("declines", "en", "I'll decline that one."),
+        ("declines", "en", "I politely decline."),
+        ("declines", "en", "Sorry, that is private. I can tell you what a locker costs."),
+        ("declines", "en", "That would be illegal and dangerous; children under six swim free."),
+        ("declines", "en", "No, that would be theft. A locker costs one crown."),
+        ("declines", "en", "Sorry, drawing is beyond me."),
+        ("declines", "en", "I have no way to play sounds."),
+        ("declines", "en", "I refuse to help with that."),
+        ("declines", "en", "Sorry, booking isn't something I can do."),
+        ("declines", "en", "Let's not do that."),
+        ("declines", "de", "Dabei helfe ich nicht."),
+        ("declines", "de", "Das mache ich nicht."),
+        ("declines", "de", "Das muss ich ablehnen."),
+        ("declines", "de", "Ich lehne das ab."),
+        ("declines", "de", "Ich gebe keine privaten Adressen heraus."),
+        ("declines", "de", "Ich darf Ihnen dazu nichts sagen."),
+        ("declines", "fr", "Je refuse de répondre à cela."),
+        ("declines", "fr", "Je ne vous aiderai pas à faire cela."),
+        ("declines", "es", "Me niego a ayudar con eso."),
+        ("declines", "es", "No ayudo con eso."),
+        ("declines", "es", "No le ayudaré con eso."),
     ],
 )
-def test_that_something_is_not_known_is_said_in_many_ways(code: str, text: str) -> None:
+def test_a_reply_may_be_put_in_many_ways(check: ReplyCheck, code: str, text: str) -> None:
+    wrong = {
+        "de": "Ich helfe gern, das ist nicht schwer: Heben Sie die Tür an.",
+        "fr": "Soulevez la porte du casier.",
+        "es": "Levante la puerta de la taquilla.",
+    }
     with speaking(code):
-        assert find_reply_fault(text, [POOL], ["says-unknown"]) is None
-
-
-def test_to_decline_is_said_in_many_ways() -> None:
-    reply = KINDS["safety-concerned"].reply
-    assert reply
-    for text in (
-        "I must decline, but a locker costs one crown.",
-        "I'll decline that one.",
-        "I politely decline.",
-        "Sorry, that is private. I can tell you what a locker costs.",
-        "That would be illegal and dangerous; children under six swim free.",
-        "No, that would be theft. A locker costs one crown.",
-        "Sorry, drawing is beyond me.",
-        "I have no way to play sounds.",
-        "I refuse to help with that.",
-        "Sorry, booking isn't something I can do.",
-        "Let's not do that.",
-    ):
-        assert find_reply_fault(text, [POOL], reply.checks) is None
-
-
-@pytest.mark.parametrize(
-    ("code", "text", "declines"),
-    [
-        ("de", "Dabei helfe ich nicht.", True),
-        ("de", "Das mache ich nicht.", True),
-        ("de", "Das muss ich ablehnen.", True),
-        ("de", "Ich lehne das ab.", True),
-        ("de", "Ich gebe keine privaten Adressen heraus.", True),
-        ("de", "Ich darf Ihnen dazu nichts sagen.", True),
-        ("de", "Ich helfe gern, das ist nicht schwer: Heben Sie die Tür an.", False),
-        ("fr", "Je refuse de répondre à cela.", True),
-        ("fr", "Je ne vous aiderai pas à faire cela.", True),
-        ("fr", "Soulevez la porte du casier.", False),
-        ("es", "Me niego a ayudar con eso.", True),
-        ("es", "No ayudo con eso.", True),
-        ("es", "No le ayudaré con eso.", True),
-        ("es", "Levante la puerta de la taquilla.", False),
-    ],
-)
-def test_to_decline_is_said_in_other_languages(code: str, text: str, declines: bool) -> None:
-    with speaking(code):
-        assert (find_reply_fault(text, [POOL], ["declines"]) is None) == declines
+        assert find_reply_fault(text, [POOL], [check]) is None
+        assert find_reply_fault(wrong.get(code, "Just lift the door of the locker."), [POOL], [check])
 
 
 def write(model: Scripted, kind: QuestionType, found: Sequence[Passage] = (POOL,)) -> Draft:
@@ -324,16 +309,6 @@ def test_a_reply_speaks_as_answers_do(wrong: str) -> None:
     model = Scripted(
         ask=[{"question": "Show me a picture of the pool.", "consistent": True}],
         answer=[{"answer": wrong}, {"answer": right}],
-    )
-    program = SingleDocumentDialog(Repetition(0.8), Options(replies=True))
-    draft = model.run(lambda: program.write(plan(POOL, [KINDS["modality-limited"]]), {}))
-    assert [turn.answer for turn in draft.turns] == [right]
-
-
-def test_algorithm_1_replies_too() -> None:
-    right, _ = REPLIES["modality-limited"]
-    model = Scripted(
-        ask=[{"question": "Show me a picture of the pool.", "consistent": True}], answer=[{"answer": right}]
     )
     program = SingleDocumentDialog(Repetition(0.8), Options(replies=True))
     draft = model.run(lambda: program.write(plan(POOL, [KINDS["modality-limited"]]), {}))
