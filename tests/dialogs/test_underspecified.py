@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from generator.dialogs.readings import find_readings, list_meant, list_readings,
 from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
 from generator.prompts.signatures import REJECTED
-from generator.schema import Passage
+from generator.schema import Passage, QueryForm
 from taxonomy import QuestionType, Target, User, read_facets
 from tests.support.languages import speaking
 from tests.support.openai_server import Body, OpenAIServer, prompt
@@ -29,6 +30,7 @@ FERRY = piece("ferry", "The ferry has three decks. A lost season ticket is repla
 POOL = piece("pool", "The pool is heated. A lost season ticket is replaced for nine crowns at the gate.")
 MILL = piece("mill", "The mill grinds rye on weekdays. Its wheel was built by two brothers.")
 CAPTAINS = (("Orrin", "Ingrid Vale", 1958), ("Skell", "Tomas Rehn", 2010))
+PLAIN = Target(**dict(KINDS["factoid"]))
 QUESTION = {"question": "What does it cost to replace a lost season ticket?"}
 TELLS_ALL = "On the ferry it costs twelve crowns, and at the pool nine. Which one do you mean?"
 HEDGES = "It depends: on the ferry it costs twelve crowns, at the pool nine. Which one do you mean?"
@@ -47,13 +49,13 @@ def write(
     shelf: Shelf,
     wanted: Sequence[QuestionType],
     source: Passage = FERRY,
+    query: QueryForm = "last_turn",
     moving: bool = False,
-    seed: int = 0,
+    **planned: Any,
 ) -> Draft:
-    program = MultiDocumentDialog(
-        Repetition(0.8), shelf, 2, "last_turn", Options(planned=True, underspecified=True, moving=moving)
-    )
-    return model.run(lambda: program.write(plan(source, wanted, "season tickets", seed=seed), {}))
+    options = Options(planned=True, underspecified=True, moving=moving)
+    program = MultiDocumentDialog(Repetition(0.8), shelf, 2, query, options)
+    return model.run(lambda: program.write(plan(source, wanted, "season tickets", **planned), {}))
 
 
 def shelf(*later: Sequence[Passage]) -> Shelf:
@@ -357,12 +359,7 @@ def test_who_resolves_need_not_move_on_to_another_passage() -> None:
 
 def test_an_underspecified_question_is_typed_as_the_user_types() -> None:
     model = Scripted(ask=[QUESTION], answer=[{"answer": HEDGES}])
-    program = MultiDocumentDialog(
-        Repetition(0.8), shelf([POOL]), 2, "last_turn", Options(planned=True, underspecified=True)
-    )
-    who = User(name="u", typing=("lower-case",))
-    draft = model.run(lambda: program.write(plan(FERRY, [unclear()], "season tickets", user=who), {}))
-    (turn,) = draft.turns
+    (turn,) = write(model, shelf([POOL]), [unclear()], user=User(name="u", typing=("lower-case",))).turns
     assert (turn.query, turn.clean_query) == (QUESTION["question"].lower().rstrip("?"), QUESTION["question"])
 
 
@@ -405,18 +402,17 @@ def test_what_the_user_just_spoke_of_is_meant_however_many_are_alike() -> None:
         answer=[{"consistent": True}],
     )
     found = Shelf([[mill], others, [], *[[others[0], mill]] * 3])
-    draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], mill)
+    draft = write(model, found, [PLAIN, unclear()], mill)
     assert [why.reason for _, why in draft.skipped] == ["has one reading"]
 
 
 def test_of_two_things_the_one_that_an_earlier_answer_told_of_is_meant() -> None:
-    plain = Target(**dict(KINDS["factoid"]))
     questions = ("How many decks has the ferry?", "Who built the mill's wheel?")
     asked = [{"question": text, "consistent": True} for text in questions]
     told = [{"answer": "It has three.", "evidence": [1]}, {"answer": "Two brothers built it.", "evidence": [4]}]
     model = Scripted(ask=[*asked, *[QUESTION] * 3], answer=told)
     found = Shelf([[FERRY], [MILL], [FERRY, POOL], [MILL], [FERRY, POOL]])
-    draft = write(model, found, [plain, plain, unclear()], FERRY)
+    draft = write(model, found, [PLAIN, PLAIN, unclear()], FERRY)
     assert len(draft.turns) == 2 and all(turn.evidence for turn in draft.turns)
     assert [why.reason.partition(":")[0] for _, why in draft.skipped] == ["no second reading"]
 
@@ -434,19 +430,18 @@ def test_a_question_that_fits_the_last_thing_too_is_told_what_to_say_beside(find
         answer=[{"consistent": True, "evidence": [1]}, {"answer": "At the barn 6 crowns, at the farm 9. Which one?"}],
     )
     found = Shelf([[lift], others, [lift], [lift, *others] if finds_it else others, others])
-    draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], lift)
+    draft = write(model, found, [PLAIN, unclear()], lift)
     assert [turn.query for turn in draft.turns] == [about_lift["question"], says_more["question"]]
     assert "say this, too: blue\n" in task(model.prompts("ask")[2])
 
 
 def test_the_dialog_is_about_what_was_spoken_of_before_an_answer_that_tells_nothing() -> None:
-    plain = Target(**dict(KINDS["factoid"]))
     asked = [{"question": text, "consistent": True} for text in ("When does the mill grind rye?", "Who paints wheels?")]
     unknown = {"answer": "I don't have information on that.", "consistent": True, "evidence": []}
     told = {"answer": "It grinds rye on weekdays.", "consistent": True, "evidence": [1]}
     model = Scripted(ask=[*asked, QUESTION], answer=[told, unknown, {"answer": HEDGES}])
     found = Shelf([[MILL], [], [FERRY, POOL], [MILL], [FERRY, POOL]])
-    draft = write(model, found, [plain, plain, unclear()], MILL)
+    draft = write(model, found, [PLAIN, PLAIN, unclear()], MILL)
     assert [bool(turn.evidence) for turn in draft.turns] == [True, False, True]
     assert found.inside[3] == MILL.document_id
 
@@ -464,7 +459,7 @@ def test_a_later_question_says_no_pronoun_for_what_nobody_named() -> None:
         answer=[{"consistent": True}, {"answer": HEDGES}],
     )
     found = Shelf([[MILL], [FERRY, POOL], [MILL], [FERRY, POOL], [FERRY, POOL]])
-    draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], MILL)
+    draft = write(model, found, [PLAIN, unclear()], MILL)
     assert [turn.query for turn in draft.turns] == [about_mill["question"], QUESTION["question"]]
 
 
@@ -500,7 +495,7 @@ def test_a_later_question_names_the_sort_of_a_thing_in_its_own_language(
     )
     found = Shelf([[mill], [bad, kino], [mill], [bad, kino], [bad, kino]])
     with speaking(code):
-        draft = write(model, found, [Target(**dict(KINDS["factoid"])), unclear()], mill)
+        draft = write(model, found, [PLAIN, unclear()], mill)
     assert [turn.query for turn in draft.turns] == [before, by_sort]
     assert "name the sort of thing" in task(model.prompts("ask")[2])
 
@@ -571,38 +566,31 @@ def test_a_list_of_things_counts_them_and_names_them_by_their_numbers(
     assert (turn.answer == answer) == sound
 
 
-def test_who_resolves_names_one_thing() -> None:
-    both, none = {"question": "The pool, not the ferry."}, {"question": "The usual one."}
-    model = Scripted(ask=[QUESTION, both, none, {"question": "At the pool."}], answer=[{"answer": HEDGES}])
-    draft = write(model, shelf([POOL]), [unclear(), resolving()])
-    assert draft.turns[1].query == "At the pool."
-
-
-def test_who_resolves_does_not_tell_what_was_asked() -> None:
-    tells = {"question": "At the pool a lost season ticket is replaced for nine crowns."}
-    model = Scripted(ask=[QUESTION, tells, {"question": "At the pool."}], answer=[{"answer": HEDGES}])
-    draft = write(model, shelf([POOL]), [unclear(), resolving()])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["The pool, not the ferry.", "The usual one."],
+        ["At the pool a lost season ticket is replaced for nine crowns."],
+    ],
+    ids=["names both or none", "tells what was asked"],
+)
+def test_who_resolves_names_one_thing_and_no_more(wrong: list[str]) -> None:
+    asked = [QUESTION, *({"question": text} for text in (*wrong, "At the pool."))]
+    draft = write(Scripted(ask=asked, answer=[{"answer": HEDGES}]), shelf([POOL]), [unclear(), resolving()])
     assert draft.turns[1].query == "At the pool."
 
 
 def test_who_resolves_says_no_pronoun_for_what_is_meant() -> None:
-    model = Scripted(
-        ask=[QUESTION, {"question": "I lost mine near the pool."}],
-        answer=[{"answer": HEDGES}],
-        refer=["I lost mine near it."],
-    )
-    program = MultiDocumentDialog(
-        Repetition(0.8), shelf([POOL]), 2, "rewrite", Options(planned=True, underspecified=True, rewording=True)
-    )
-    draft = model.run(lambda: program.write(plan(FERRY, [unclear(), resolving()], "season tickets"), {}))
-    assert draft.turns[1].query == "I lost mine near the pool."
+    meant = {"question": "I lost mine near the pool."}
+    model = Scripted(ask=[QUESTION, meant], answer=[{"answer": HEDGES}])
+    draft = write(model, shelf([POOL]), [unclear(), resolving()], query="rewrite")
+    assert draft.turns[1].query == meant["question"]
 
 
 def test_without_the_turn_before_an_ordinary_question_is_asked_in_place_of_resolving_it() -> None:
-    plain = Target(**dict(KINDS["factoid"]))
     asked = [{"question": text, "consistent": True} for text in ("Who built its wheel?", "What does the mill grind?")]
     model = Scripted(ask=asked, answer=[{"consistent": True}] * 2)
-    draft = write(model, Shelf([[MILL], [MILL], [], [MILL]]), [plain, unclear(), resolving()], MILL)
+    draft = write(model, Shelf([[MILL], [MILL], [], [MILL]]), [PLAIN, unclear(), resolving()], MILL)
     assert [rejected.reason for _, rejected in draft.skipped] == ["no second reading: no other document tells the like"]
     assert [turn.query for turn in draft.turns] == [each["question"] for each in asked]
     last = draft.turns[1].planned
@@ -619,7 +607,7 @@ def test_a_dialog_whose_prompt_is_full_ends_before_a_question_that_nobody_resolv
     monkeypatch.setattr(Underspecified, "resolve", resolve)
     asked = {"question": "When does the mill grind rye?", "consistent": True}
     model = Scripted(ask=[asked, QUESTION], answer=[{"consistent": True}, {"answer": HEDGES}])
-    wanted = [Target(**dict(KINDS["factoid"])), unclear(), resolving()]
+    wanted = [PLAIN, unclear(), resolving()]
     draft = write(model, Shelf([[MILL], [FERRY, POOL], [MILL], [FERRY, POOL]]), wanted, MILL)
     assert draft.end and draft.end.stage == "context"
     assert [turn.query for turn in draft.turns] == [asked["question"]]
@@ -627,14 +615,14 @@ def test_a_dialog_whose_prompt_is_full_ends_before_a_question_that_nobody_resolv
 
 
 def test_a_question_that_nobody_resolves_is_taken_back() -> None:
-    plain, usual = Target(**dict(KINDS["factoid"])), {"question": "The usual one."}
+    usual = {"question": "The usual one."}
     asked = {"question": "When does the mill grind rye?", "consistent": True}
     model = Scripted(
         ask=[asked, QUESTION, *[usual] * 3, {"question": "Who built its wheel?", "consistent": True}],
         answer=[{"consistent": True}, {"answer": HEDGES}, {"consistent": True}],
     )
     found = Shelf([[MILL], [FERRY, POOL], [MILL], [FERRY, POOL], [MILL]])
-    draft = write(model, found, [plain, unclear(), resolving(), plain], MILL)
+    draft = write(model, found, [PLAIN, unclear(), resolving(), PLAIN], MILL)
     assert [turn.query for turn in draft.turns] == [asked["question"], "Who built its wheel?"]
     assert [turn.turn for turn in draft.turns] == [1, 2]
     assert draft.passages == (MILL,)

@@ -23,8 +23,7 @@ MTRAG = ANY | {"non-question"}
 UAEVAL4RAG = {"underspecified", "false-premise", "nonsensical", "modality-limited", "safety-concerned"} | {
     "out-of-knowledge-base"
 }
-# Those of tasks and scenarios have tests of their own.
-MIXES = [name for name in choices("taxonomy") if name not in ("mt_bench_101", "qa", "rad_bench")]
+MIXES = [name for name in choices("taxonomy") if isinstance(build_choice("taxonomy", name), Mix)]
 
 TYPE = """\
 name: way-to

@@ -281,10 +281,6 @@ def test_a_heading_in_brackets_is_no_citation() -> None:
         assert find_voice_fault("プランは3000円です【4:0†source】。", ())
 
 
-def test_an_empty_answer_is_refused() -> None:
-    assert fault("…") == "empty answer"
-
-
 def test_an_answer_that_repeats_an_earlier_one_is_refused() -> None:
     again = "The ticket for the night tram costs three crowns, from any machine!"
     assert fault(again, "Is that right?", LONG, "Yes.") == "repeats an earlier answer"

@@ -128,7 +128,6 @@ def test_a_follow_up_is_neither() -> None:
     assert fault("Is it earlier with a deduction?", "follow-up") == ASKS_TOLD
     assert fault("Is it earlier for widows?", "follow-up") is None
     assert fault("How large is the deduction?", "follow-up") is None
-    assert fault("Is it earlier with a deduction?", "clarification") is None
     meant = "asks what the last answer means in place of something new"
     assert fault("What does a deduction mean?", "follow-up") == fault("What does that mean?", "follow-up") == meant
     assert fault("Do you mean the fee for widows?", "follow-up") == meant
