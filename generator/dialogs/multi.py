@@ -20,7 +20,6 @@ from generator.dialogs.steps import Answer, Asked, answering
 from generator.dialogs.underspecified import Underspecified
 from generator.errors import Rejected
 from generator.schema import Passage, QueryForm, Retriever, Split, Turn
-from taxonomy import Target
 
 
 class MultiDocumentDialog(DialogProgram):
@@ -86,8 +85,9 @@ class MultiDocumentDialog(DialogProgram):
     async def begin(self, task: TurnTask) -> tuple[Turn, tuple[Passage, ...]]:
         """Return what `turn` does, from one focus; `Rejected` if it isn't worth keeping."""
         source, history, question_type = task.plan.source, task.history, task.question_type
-        if isinstance(question_type, Target) and question_type.form and (history or isinstance(source, Passage)):
-            return await self.underspecified.acall(task, question_type.form)
+        form = question_type.dimensions.form
+        if form and (history or isinstance(source, Passage)):
+            return await self.underspecified.acall(task, form)
         if question_type.resolves:
             with task.asker.speaking():
                 question = await self.underspecified.resolve(task)

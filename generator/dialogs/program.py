@@ -28,7 +28,7 @@ from generator.prompts.calls import Others
 from generator.prompts.sections import Conversation, Documents
 from generator.prompts.signatures import FirstQuestion, NewQuestion, NextQuestion, NextStatement
 from generator.schema import Algorithm, Judge, Passage, Split, Turn
-from taxonomy import UNDERSPECIFIED, QuestionType, Target
+from taxonomy import UNDERSPECIFIED, QuestionType
 
 UNRESOLVED = "is not resolved: the turn after it was skipped"
 
@@ -169,10 +169,9 @@ class DialogProgram(Program):
         skipped: tuple[tuple[int, Rejected], ...] = ()
         for place, each in enumerate(plan.question_types):  # line 2 of both, line 8 of Algorithm 2
             lost = plan.question_types[place - 1]
-            skipped_unclear = each.resolves and UNDERSPECIFIED not in (history[-1].answerability, lost.name)
-            if skipped_unclear and isinstance(each, Target):
+            if each.resolves and UNDERSPECIFIED not in (history[-1].answerability, lost.name):
                 # Nothing is unclear: it was skipped. The question in its place leans on the dialog as planned.
-                each = lost.model_copy(update={"form": None, "aim": None, "standalone": each.standalone})
+                each = lost.model_copy(update={"form": None, "aim": None, "standalone": each.dimensions.standalone})
             question_type, start = asker.adapt(each, place), (history, passages)
             try:
                 if history and question_type.is_conversational:

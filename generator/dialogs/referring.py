@@ -14,7 +14,7 @@ from generator.dialogs.dedup import Repetition
 from generator.dialogs.phrases import ARTICLES, GENITIVE, HAVE, Words, find_named, spoken
 from generator.prompts.sections import Documents
 from generator.schema import Turn
-from taxonomy import QuestionType, Target
+from taxonomy import QuestionType
 
 # Before “of” and what is no owner.
 _PART = set("most all some many much any none half part parts because instead outside".split())
@@ -42,15 +42,14 @@ class Leaning:
 
     def __init__(self, question_types: Sequence[QuestionType], ahead: bool) -> None:
         self._planned = [
-            isinstance(each, Target) and each.standalone is False and each.part_taken_up not in ("question", "answer")
+            each.dimensions.standalone is False and each.part_taken_up not in ("question", "answer")
             for each in question_types
         ]
         self._ahead, self._owed = ahead, sum(self._planned) if ahead else 0
 
     def is_due(self, question_type: QuestionType, place: int) -> bool:
         """Return True if the question at a place, from 0, is to lean, and needn't name what it is about."""
-        names = not isinstance(question_type, Target) or question_type.new_topic or question_type.resolves
-        return not names and self._count(place) > 0
+        return not question_type.dimensions.new_topic and self._count(place) > 0
 
     def settle(self, turn: Turn, place: int) -> None:
         """Note the turn that came of a place."""

@@ -17,7 +17,7 @@ from generator.common.sentences import sentences
 from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.checks.asked_for import find_missing, gives_number
-from generator.dialogs.checks.asks_back import drop_requests, find_request, is_question
+from generator.dialogs.checks.asks_back import INSIDE, drop_requests, find_request, is_question
 from generator.dialogs.checks.contradictions import find_contradiction
 from generator.dialogs.checks.later_turns import asks, content_of
 from generator.dialogs.checks.questions import (
@@ -50,7 +50,6 @@ _ROUND = 4
 _BEGUN = 3
 _TITLE = re.compile(r"\w[^|]* \| [A-Z][^|]*[^|.!?]$")  # “Fees and fares | City of Bern”, no table and no “ls | wc”
 _CITED = re.compile(rf"\s?(?:{CITED.pattern})(?:\[\d+\])*")
-_INSIDE = re.compile(r"(?<=\w )\w+")
 
 
 def find_answer_fault(
@@ -216,7 +215,7 @@ def _says_something(answer: str, question: str) -> bool:
     if is_question(answer) and (openly or _echoes(answer, question)) and not find_request(answer):
         return False
     told = drop_refusals(answer)
-    names = {word.lower() for word in _INSIDE.findall(told) if word[0].isupper()}  # “in May”
+    names = {word.lower() for word in INSIDE.findall(told) if word[0].isupper()}  # “in May”
     numbers = {term.key for term in read_terms(told) if term.key.isdigit()} - term_keys(question)  # “second”
     said = content_of(told) | names | numbers
     is_statement = said and not asks(question) and not (begun and not language.find("first_person", question))

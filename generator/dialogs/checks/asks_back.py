@@ -15,7 +15,7 @@ from generator.common.refusals import drop_closings
 from generator.common.scripts import ends_in_question_mark, has_question_mark, has_words
 from generator.common.sentences import sentences
 
-_INSIDE = re.compile(r"(?<=\w )\w+")
+INSIDE = re.compile(r"(?<=\w )\w+")  # words behind others
 
 
 def find_request(response: str) -> str:
@@ -57,7 +57,7 @@ def _ends_in_title(sentence: str) -> bool:
     """Return true for a statement with a question word in capitals: “The single was Are You Ready?”"""
     language = dialog_language()
     asking = language.listed("question") | language.listed("auxiliary")
-    titled = (word for word in _INSIDE.findall(sentence) if word.istitle())  # “WHO” isn't
+    titled = (word for word in INSIDE.findall(sentence) if word.istitle())  # “WHO” isn't
     capitals = {*map(str.casefold, titled)} - language.listed("proper")
     begins = any(language.begins_with(name, sentence) for name in ("question", "auxiliary"))
     return not begins and not asking.isdisjoint(capitals)

@@ -255,7 +255,7 @@ def rank_sentences(sentences: Sequence[str], answer: str, question: str) -> list
     keys = [term_keys(text) for text in sentences]
     counts = Counter(key for of in keys for key in of)
     weights = Counter({term.key: 1 for term in read_terms(question)})
-    weights.update({term.key: 2 for term in read_terms(answer)} if answer else {})
+    weights.update({term.key: 2 for term in read_terms(answer)})
     scores = [
         sum(weight * log(1 + len(keys) / counts[key]) for key, weight in weights.items() if key in of) for of in keys
     ]
