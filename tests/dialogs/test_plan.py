@@ -165,13 +165,19 @@ def test_a_focus_is_a_few_whole_sentences(ten: Library) -> None:
         assert len(plan.focus) <= FOCUS_CHARS
 
 
+def starts(folder: Path, *texts: str) -> list[set[str]]:
+    """Return what dialogs on each of some texts start from."""
+    made = [Document(id=str(number), text=text) for number, text in enumerate(texts)]
+    documents = Library.open("c", "0" * 12, lambda: iter(made), folder, 512, 100)
+    planned = plans(planner(documents, validation=0), 40)
+    return [{plan.focus for plan in planned if plan.affinity == document.id} for document in made]
+
+
 def test_no_dialog_starts_from_a_list_of_headings(tmp_path: Path) -> None:
     contents = "\n\n".join(f"- Chapter {n}: the sea" for n in range(20))
     told = "The quay is wet in the winter."
-    made = [Document(id="d", text=f"{contents}\n\n## How wet the quay is\n\n{told}"), Document(id="e", text=contents)]
-    documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
-    for plan in plans(planner(documents, validation=0), 20):
-        assert (told in plan.focus) == (plan.source.document_id == "d"), "what has nothing else is asked about it"
+    focus, other = starts(tmp_path, f"{contents}\n\n## How wet the quay is\n\n{told}", contents)
+    assert all(told in text for text in focus) and other, "what has nothing else is asked about it"
 
 
 def test_no_dialog_starts_from_a_notice_that_documents_share(tmp_path: Path) -> None:
@@ -186,36 +192,28 @@ def test_no_dialog_starts_from_a_notice_that_documents_share(tmp_path: Path) -> 
 @pytest.mark.parametrize("opening", ["## Chapter {}", "As the poet {} said:", "詩人 {}："])
 def test_no_question_is_to_touch_on_a_heading_or_colon_without_what_follows(tmp_path: Path, opening: str) -> None:
     told = [f"{opening.format(n)}\n\nThe quay {n} is wet {'in the winter ' * n}." for n in range(20)]
-    made = [Document(id="d", text="\n\n".join(told)), Document(id="e", text=f"{opening.format(1)}\n\nand cold:")]
-    documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
-    focus = {plan.focus for plan in plans(planner(documents, validation=0), 40) if plan.source.document_id == "d"}
-    assert any(opening[:2] in text for text in focus) and all(text.endswith(".") for text in focus)
+    focus, other = starts(tmp_path, "\n\n".join(told), f"{opening.format(1)}\n\nand cold:")
+    assert any(opening[:2] in text for text in focus) and all(text.endswith(".") for text in focus) and other
 
 
 def test_no_question_is_to_touch_on_what_stands_on_both_sides_of_a_heading(tmp_path: Path) -> None:
     told = [f"The quay {n} is wet in winter.\n\nIt dries in May." for n in range(20)]
-    text = "\n\n## In the year after that\n\n".join(told)
-    documents = Library.open("c", "0" * 12, lambda: iter([Document(id="d", text=text)]), tmp_path, 512, 100)
-    for plan in plans(planner(documents, validation=0), 20):
-        assert "##" not in plan.focus[1:] and plan.focus.endswith("It dries in May.")
+    (focus,) = starts(tmp_path, "\n\n## In the year after that\n\n".join(told))
+    assert all("##" not in text[1:] and text.endswith("It dries in May.") for text in focus)
 
 
 def test_questions_start_from_what_is_translated(tmp_path: Path) -> None:
     left = "## Text\n\nText is added to your image in a new layer, and can be edited by you."
-    told = f"{left}\n\n## Der Hafen\n\nDer Hafen liegt am See.\n\n{left}"
-    made = [Document(id="d", text=told), Document(id="e", text=left)]
     with speaking("de"):
-        documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
-        focus = {(plan.source.document_id, plan.focus[:6]) for plan in plans(planner(documents, validation=0), 20)}
-    assert focus == {("d", "## Der"), ("e", "## Tex")}, "what has nothing else is asked about it"
+        focus, other = starts(tmp_path, f"{left}\n\n## Der Hafen\n\nDer Hafen liegt am See.\n\n{left}", left)
+    assert focus == {"## Der Hafen\n\nDer Hafen liegt am See."}
+    assert other == {left}, "what has nothing else is asked about it"
 
 
 def test_no_question_starts_from_code(tmp_path: Path) -> None:
     code = "```sh\n" + "open the pool for all children --at 7\n" * 20 + "```"
-    made = [Document(id="d", text=f"{code}\n\nThe pool opens at seven.\n\n{code}"), Document(id="e", text=code)]
-    documents = Library.open("c", "0" * 12, lambda: iter(made), tmp_path, 512, 100)
-    for plan in plans(planner(documents, validation=0), 20):
-        assert ("```" in plan.focus or "--at" in plan.focus) == (plan.source.document_id == "e")
+    focus, other = starts(tmp_path, f"{code}\n\nThe pool opens at seven.\n\n{code}", code)
+    assert focus == {"The pool opens at seven."} and other
 
 
 def test_without_focus_the_model_chooses(ten: Library) -> None:
