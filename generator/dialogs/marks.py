@@ -80,10 +80,8 @@ def read_marks(path: Path, setting: str = "marks") -> Marks:
     except OSError as error:
         raise ConfigError(f"{setting}={path}: can't be read ({describe(error)}); give a file of marks") from error
     except ValidationError as error:
-        why = describe(error)
-        raise ConfigError(
-            f"{setting}={path}: not a complete file of marks: {why}; save it from the report again"
-        ) from error
+        problem = f"not a complete file of marks: {describe(error)}; save it from the report again"
+        raise ConfigError(f"{setting}={path}: {problem}") from error
 
 
 def human_verdicts(annotator: str, mark: Mark, decides: bool = True) -> Iterator[Verdict]:

@@ -5,8 +5,8 @@ They are sentences of different documents that tell much the same of different t
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
-from itertools import combinations, islice
+from collections.abc import Sequence, Set
+from itertools import combinations
 from math import fsum, log, sqrt
 
 from generator.common.language import dialog_language
@@ -21,6 +21,8 @@ from generator.schema import Evidence, Passage, Record
 # Stems that readings share at least; those of a sentence that can be one, and of one for which a question is written:
 # what “What does the café serve?” finds may be shorter.
 _SHARED, _FEWEST, _SOME = 2, 3, 4
+# Readings that a question is written for: where many things are alike, a search finds few of any three.
+_MOST = 8
 # How alike sentences are, of 1, whose titles share no word, so that nothing shows that they are of things of one sort.
 _ALIKE = 0.5
 _ENDS = (*".!?。！？؟।۔",)
@@ -113,14 +115,13 @@ def _find_names(sentence: str) -> list[str]:
 
 def find_readings(
     passages: Sequence[Passage],
-    most: int,
     spoken: Set[str] = frozenset(),
     document: str | None = None,
     last: Sequence[Reading] = (),
     told: Set[str] = frozenset(),
     rank: int = 0,
 ) -> list[Reading]:
-    """Return sentences of different documents that tell the like of different things; empty if there are none.
+    """Return up to eight sentences of different documents that tell the like of different things; empty if none do.
 
     They share plain words and no name or number, since sentences that share one tell the same of the same thing. No two
     tell the same but for the words of their titles, since a question about both has one answer. Each has a word that no
@@ -129,26 +130,12 @@ def find_readings(
     Steps of instructions are the last choice: what all of them share is “click” and “choose”.
 
     Args:
-        most: how many at most.
         spoken: the stems of what was said last. It may name none of them or several: if it names one, that is meant.
         document: the id of a document that one of the two most alike is of; None: any.
         last: what is told of the thing that the dialog is about. What fits one of these is taken to be meant of it.
         told: ids of documents that answers of the dialog rest on. Where one reading alone is of these, it is meant.
         rank: how many others go before: with 0 they are the most alike. Fewer do where fewer are half as alike.
     """
-    found = [*islice(_list_choices(passages, most, spoken, document, last, told), rank + 1)]
-    return found[-1] if found else []
-
-
-def _list_choices(
-    passages: Sequence[Passage],
-    most: int,
-    spoken: Set[str],
-    document: str | None,
-    last: Sequence[Reading],
-    told: Set[str],
-) -> Iterator[list[Reading]]:
-    """Yield readings as `find_readings` returns them, the most alike first; each sentence is in one choice."""
     all_readings = [reading for reading in list_readings(passages) if len(reading.plain) >= _SOME]
     count = Counter(stem for reading in all_readings for stem in reading.plain)
     rarity = {stem: log((1 + len(all_readings)) / number) for stem, number in count.items()}
@@ -163,16 +150,16 @@ def _list_choices(
 
     steps = [_STEP.match(reading.sentence) is not None for reading in all_readings]
 
-    def rank(pair: tuple[int, int]) -> tuple[bool, bool, float]:
+    def order(pair: tuple[int, int]) -> tuple[bool, bool, float]:
         one, other = (all_readings[place].title for place in pair)
         same = bool(one) and one == other  # under one name, likely of one thing
         return same, any(steps[place] for place in pair), -likeness[pair]
 
-    used, last_rank = set[tuple[str, int]](), (True, True, 0.0)
-    for i, j in sorted(likeness, key=rank):  # stable: equal ones stay in order
+    found, used, end = list[Reading](), set[tuple[str, int]](), (True, True, 0.0)
+    for i, j in sorted(likeness, key=order):  # stable: equal ones stay in order
         chosen = [all_readings[i], all_readings[j]]
-        if rank((i, j)) > last_rank:
-            return
+        if order((i, j)) > end:
+            break
         if any((reading.passage.id, reading.start) in used for reading in chosen):
             continue
         if document not in (None, *(reading.passage.document_id for reading in chosen)) or fits_any(chosen, last):
@@ -181,7 +168,7 @@ def _list_choices(
         for of, n in sorted(near, key=lambda pair: -pair[0]):
             elsewhere = all_readings[n].passage.document_id not in {r.passage.document_id for r in chosen}
             if (
-                len(chosen) < most
+                len(chosen) < _MOST
                 and 2 * of >= likeness[i, j]
                 and elsewhere
                 and _fit_together([*chosen, all_readings[n]])
@@ -189,10 +176,14 @@ def _list_choices(
             ):
                 chosen.append(all_readings[n])
         if not names_one(chosen, spoken, last) and not is_told(chosen, told):
-            if not used:
-                last_rank = *rank((i, j))[:2], -likeness[i, j] / 2
-            used.update((reading.passage.id, reading.start) for reading in chosen)
-            yield chosen
+            if not found:
+                end = *order((i, j))[:2], -likeness[i, j] / 2
+            found = chosen
+            if not rank:
+                break
+            rank -= 1
+            used.update((reading.passage.id, reading.start) for reading in chosen)  # each sentence is in one choice
+    return found
 
 
 def names_one(readings: Sequence[Reading], spoken: Set[str], last: Sequence[Reading] = ()) -> bool:

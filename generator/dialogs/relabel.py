@@ -5,20 +5,14 @@ answer (Katsis et al. 2025, section 9). So a plan is only a wish. What counts is
 much the answer claims to know; a response that contradicts the passages is incorrect.
 """
 
-from generator.schema import Answerability, Turn, Verdict
+from generator.schema import Turn, Verdict
 from taxonomy.types import RESOLUTION
 
 MEASURES = ("question_type", "answerability", "idk")
 
-# The label, by how much the passages answer and by whether the response says that it doesn't know.
-_LABELS: dict[tuple[str, str], Answerability] = {
-    ("answerable", "no"): "answerable",
-    ("answerable", "partial"): "partial",
-    ("partial", "partial"): "partial",
-    ("unanswerable", "partial"): "partial",
-    ("unanswerable", "yes"): "unanswerable",
-}
-# The other cases contradict the passages.
+# By how much the passages answer, and whether the response says that it doesn't know: what it answers in part, and what
+# contradicts the passages.
+_IN_PART = (("answerable", "partial"), ("unanswerable", "partial"))
 _CONTRADICTIONS = {
     ("answerable", "yes"): "claims not to know what the passages answer",
     ("partial", "no"): "doesn't name what the passages leave open",
@@ -36,7 +30,7 @@ def relabel_turn(turn: Turn) -> Turn:
     labels = {v.judge: v.label for v in turn.verdicts if v.judge in MEASURES and v.label != "unjudged"}
     answerability = labels.get("answerability", turn.answerability)
     measured = (answerability, labels.get("idk", ""))
-    changes: dict[str, object] = {"answerability": _LABELS.get(measured, answerability)}
+    changes: dict[str, object] = {"answerability": "partial" if measured in _IN_PART else answerability}
     resolves = turn.planned is not None and turn.planned.multi_turn_type == RESOLUTION
     if "question_type" in labels and not resolves:
         changes["question_type"] = labels["question_type"]

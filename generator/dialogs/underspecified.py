@@ -54,8 +54,6 @@ from taxonomy import Form, FormCheck
 READINGS = "The things that it could be about, and what is told of each"
 # Passages that are looked through for readings, as a multiple of those of a search.
 _WIDER = 4
-# Readings that a question is written for: where many things are alike, a search finds few of any three.
-_READINGS = 8
 # Choices of readings, of which each dialog has one.
 _CHOICES = 3
 # A question, what the search for it returned, and those of the readings that it found.
@@ -192,7 +190,7 @@ class Underspecified(dspy.Module):
         passages, spoken = list(candidates.values()), _list_spoken(task)
         # Where all dialogs are about a few documents, the most alike would be asked for in each.
         told, rank = _list_told(task), task.plan.seed % _CHOICES
-        readings = await asyncio.to_thread(find_readings, passages, _READINGS, spoken, document, last, told, rank)
+        readings = await asyncio.to_thread(find_readings, passages, spoken, document, last, told, rank)
         if readings:
             return readings, last
         raise Rejected("ask", "no second reading: no other document tells the like", near)

@@ -67,7 +67,7 @@ def shelf(*later: Sequence[Passage]) -> Shelf:
 
 
 def test_readings_tell_the_like_of_different_things() -> None:
-    ferry, pool = find_readings([FERRY, POOL, MILL], 3)
+    ferry, pool = find_readings([FERRY, POOL, MILL])
     assert (ferry.passage, pool.passage) == (FERRY, POOL)
     assert ferry.sentence.startswith("A lost season ticket")
     assert own_stems([ferry, pool])[1] >= {"pool", "gate"}
@@ -79,7 +79,7 @@ def test_sentences_of_siblings_are_readings_before_those_of_other_things() -> No
         for name, who, year in CAPTAINS
     )
     hut = piece("Hut of Moos", "A boat on the bay brings wood in August, and coffee is boiled outdoors.")
-    readings = find_readings([orrin, hut, skell], 3)
+    readings = find_readings([orrin, hut, skell])
     assert [reading.passage for reading in readings[:2]] == [orrin, skell]
 
 
@@ -87,9 +87,9 @@ def test_things_of_one_sort_are_readings_and_those_that_share_words_by_chance_ar
     tram = piece("Zoo Tram", "Ordinary tickets aren't valid before noon, and children ride free of charge until May.")
     told = "The family ticket is valid for two adults with children. Guided tours of the looms start at eleven."
     textile, maritime = piece("Textile Museum", told), piece("Sea Museum", "Guided tours of the ship start at ten.")
-    readings = find_readings([tram, textile, maritime], 3)
+    readings = find_readings([tram, textile, maritime])
     assert [reading.passage for reading in readings] == [textile, maritime]
-    assert find_readings([tram, textile], 3) == []
+    assert find_readings([tram, textile]) == []
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_is_told_of_things_makes_readings_before_steps_of_instructions(told
     steps = [f"1. Place the cursor in the new empty {where}." for where in ("index field", "table cell")]
     texts = [" ".join(both) for both in zip(steps, told, strict=True)] if told else steps
     pages = [piece(f"{name} page", text) for name, text in zip(("index", "table"), texts, strict=True)]
-    assert [reading.sentence[: len(begins)] for reading in find_readings(pages, 3)] == [begins] * 2
+    assert [reading.sentence[: len(begins)] for reading in find_readings(pages)] == [begins] * 2
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_neither_a_number_of_titles_nor_what_points_elsewhere_makes_readings(
     titles: str, told: tuple[str, str], are: bool
 ) -> None:
     pages = [piece(titles.format(name), text) for name, text in zip(("locale", "bundle"), told, strict=True)]
-    assert bool(find_readings(pages, 3)) == are
+    assert bool(find_readings(pages)) == are
 
 
 def test_dialogs_ask_of_different_things_that_the_same_documents_tell_alike() -> None:
@@ -129,7 +129,7 @@ def test_dialogs_ask_of_different_things_that_the_same_documents_tell_alike() ->
         piece(f"{name} hut", f"Half board costs {board} euros more. It has {beds} wooden beds in wide dormitories.")
         for name, board, beds in (("larch", 38, 80), ("rowan", 32, 46))
     )
-    first, second, third = (find_readings([larch, rowan], 3, rank=rank) for rank in range(3))
+    first, second, third = (find_readings([larch, rowan], rank=rank) for rank in range(3))
     assert [reading.passage for reading in first] == [reading.passage for reading in second] == [larch, rowan]
     assert {reading.start for reading in first}.isdisjoint(reading.start for reading in second)
     assert third == second, "there are only two"
@@ -143,21 +143,21 @@ def test_dialogs_ask_of_different_things_that_the_same_documents_tell_alike() ->
 
 def test_copies_and_sentences_on_the_same_name_are_no_readings() -> None:
     copy = FERRY.model_copy(update={"id": "copy:0", "document_id": "copy"})
-    assert find_readings([FERRY, copy], 3) == []
+    assert find_readings([FERRY, copy]) == []
     named = [
         piece(name, f"The {name} tells how visitors reach the lighthouse of Hest by boat.")
         for name in ("map", "leaflet")
     ]
-    assert find_readings(named, 3) == []
+    assert find_readings(named) == []
 
 
 def test_what_is_told_word_for_word_of_each_has_one_answer_and_is_no_reading() -> None:
     boilerplate = "Dogs travel free if they are kept on a leash."
     ferry, pool = (piece(p.document_id, f"{boilerplate} {p.text.partition('. ')[2]}") for p in (FERRY, POOL))
-    found = find_readings([ferry, pool], 3)
+    found = find_readings([ferry, pool])
     assert [reading.sentence[:20] for reading in found] == ["A lost season ticket"] * 2
     named = [piece(name, f"Dogs travel free on the {name} if they are kept on a leash.") for name in ("ferry", "bus")]
-    assert find_readings(named, 3) == []
+    assert find_readings(named) == []
 
 
 def test_other_decimals_are_other_numbers() -> None:
@@ -165,27 +165,27 @@ def test_other_decimals_are_other_numbers() -> None:
         piece(name, f"A lost season ticket of the {name} is replaced from {at} on.")
         for name, at in (("ferry", "7.25"), ("pool", "7.40"))
     )
-    assert len(find_readings([ferry, pool], 3)) == 2
+    assert len(find_readings([ferry, pool])) == 2
 
 
 def test_what_the_dialog_just_named_leaves_no_second_reading() -> None:
-    assert find_readings([FERRY, POOL], 3, frozenset({"pool"})) == []
-    assert find_readings([FERRY, POOL], 3, frozenset({"pool", "ferri"}))
+    assert find_readings([FERRY, POOL], frozenset({"pool"})) == []
+    assert find_readings([FERRY, POOL], frozenset({"pool", "ferri"}))
 
 
 def test_who_spoke_of_another_thing_of_its_sort_names_none() -> None:
     told = "A lost season ticket is replaced for {} crowns."
     ferry, pool = piece("ferry", told.format(12)), piece("garden pool", told.format(9))
-    assert len(find_readings([ferry, pool], 3, frozenset({"old", "pool"}))) == 2
-    assert find_readings([ferry, pool], 3, frozenset({"garden", "pool"})) == []
+    assert len(find_readings([ferry, pool], frozenset({"old", "pool"}))) == 2
+    assert find_readings([ferry, pool], frozenset({"garden", "pool"})) == []
 
 
 def test_who_spoke_of_another_thing_of_its_name_names_none() -> None:
     told = "A lost season ticket is replaced for {} crowns."
     pools = [piece("lido pool", told.format(12)), piece("garden pool", told.format(9))]
     museum = list_readings([piece("garden museum", "Small dogs may rest in the cool hall.")])
-    assert len(find_readings(pools, 3, frozenset({"garden", "museum"}), last=museum)) == 2
-    assert find_readings(pools, 3, frozenset({"garden", "museum", "pool"}), last=museum) == []
+    assert len(find_readings(pools, frozenset({"garden", "museum"}), last=museum)) == 2
+    assert find_readings(pools, frozenset({"garden", "museum", "pool"}), last=museum) == []
 
 
 def test_the_end_of_a_sentence_that_a_passage_begins_with_is_no_reading() -> None:
@@ -195,7 +195,7 @@ def test_the_end_of_a_sentence_that_a_passage_begins_with_is_no_reading() -> Non
         piece(name, text).model_copy(update={"start": 90, "end": 90 + len(text)})
         for name, text in (("ferry", told), ("pool", cut))
     ]
-    assert find_readings(later, 3) == []
+    assert find_readings(later) == []
 
 
 def test_what_a_question_leaves_out_need_not_be_told_of_its_readings() -> None:
@@ -210,22 +210,22 @@ def test_what_a_question_leaves_out_need_not_be_told_of_its_readings() -> None:
 
 def test_what_a_question_finds_may_be_shorter_than_what_it_is_written_for() -> None:
     cafes = [piece(at, f"The café serves {dish}.") for at, dish in (("ferry", "waffles"), ("pool", "herring"))]
-    assert find_readings(cafes, 3) == []
+    assert find_readings(cafes) == []
     assert len(list_meant(topic_stems("What does the café serve?"), frozenset({"café", "serv", "stew"}), cafes)) == 2
 
 
 def test_what_only_a_number_tells_apart_has_no_name_and_is_no_reading() -> None:
     told = "A lost season ticket is replaced for {} crowns at the gate."
     nameless = [piece(name, told.format(n)).model_copy(update={"title": ""}) for name, n in (("a", 12), ("b", 15))]
-    assert find_readings(nameless, 3) == []
-    assert find_readings([p.model_copy(update={"title": f"Hall {p.document_id}9"}) for p in nameless], 3)
+    assert find_readings(nameless) == []
+    assert find_readings([p.model_copy(update={"title": f"Hall {p.document_id}9"}) for p in nameless])
 
 
 def test_a_number_that_was_said_names_no_thing_unless_it_is_in_a_title() -> None:
     told = "A lost season ticket is replaced for {} crowns at the gate."
     halls = [piece(f"hall {hall}", told.format(price)) for hall, price in ((70, 12), (80, 15))]
-    assert find_readings(halls, 3, frozenset({"12"}))
-    assert find_readings(halls, 3, frozenset({"70"})) == []
+    assert find_readings(halls, frozenset({"12"}))
+    assert find_readings(halls, frozenset({"70"})) == []
 
 
 def test_a_document_without_a_like_one_gives_no_turn() -> None:
@@ -247,7 +247,7 @@ def test_a_document_without_a_like_one_gives_no_turn() -> None:
 )
 def test_readings_are_found_in_any_script(code: str, told: str) -> None:
     with speaking(code):
-        readings = find_readings([piece(name, told.format(n)) for name, n in (("北门", 10), ("港口", 12))], 3)
+        readings = find_readings([piece(name, told.format(n)) for name, n in (("北门", 10), ("港口", 12))])
     assert [reading.passage.document_id for reading in readings] == ["北门", "港口"]
 
 
@@ -261,7 +261,7 @@ def test_a_letter_that_is_part_of_a_number_or_a_word_is_no_number(
 ) -> None:
     with speaking(code):
         pieces = [piece(name, told.format(price)) for name, price in zip(("北门", "港口"), prices, strict=True)]
-        assert len(find_readings(pieces, 3)) == found
+        assert len(find_readings(pieces)) == found
 
 
 @pytest.mark.parametrize(("code", "told"), [("en", "Twelve"), ("de", "Zwölf"), ("fr", "Douze"), ("es", "Doce")])
@@ -287,7 +287,7 @@ def test_a_language_without_patterns_for_asking_back_takes_a_question_for_it() -
 def test_a_reading_is_told_by_a_name_whose_words_stand_in_other_passages() -> None:
     told = "It has a garden. The water of the main basin is kept at {} degrees."
     alike = [piece(name, told.format(warmth)) for name, warmth in (("garden pool", 24), ("lido pool", 28))]
-    assert [own & {"garden", "lido"} for own in own_stems(find_readings(alike, 3))] == [{"garden"}, {"lido"}]
+    assert [own & {"garden", "lido"} for own in own_stems(find_readings(alike))] == [{"garden"}, {"lido"}]
 
 
 # Each fact is told three times alike, so that the order of its words decides between facts by the last bit of a sum.
@@ -301,7 +301,7 @@ draw = random.Random(0)
 facts = [" ".join(["The", *draw.sample(words, 7), "cost {} crowns."]) for _ in range(6)]
 told = [" ".join(fact.format(100 * n + place) for place, fact in enumerate(facts)) for n in (1, 2, 3)]
 passages = [make_passage(f"{n}", text, document_id=f"{n}", title=f"{n}") for n, text in enumerate(told)]
-print([reading.sentence for reading in find_readings(passages, 2)])
+print([reading.sentence for reading in find_readings(passages)])
 """
 
 
@@ -504,8 +504,8 @@ def test_what_fits_the_last_thing_in_every_word_leaves_no_second_reading() -> No
     lift, *others = (
         piece(at, f"A lost ticket is replaced for {n} crowns.") for at, n in (("lift", 5), ("barn", 6), ("farm", 9))
     )
-    assert find_readings(others, 3)
-    assert find_readings(others, 3, last=list_readings([lift])) == []
+    assert find_readings(others)
+    assert find_readings(others, last=list_readings([lift])) == []
 
 
 def test_things_of_one_sort_are_told_by_it_from_the_last_thing_of_another() -> None:
@@ -513,7 +513,7 @@ def test_things_of_one_sort_are_told_by_it_from_the_last_thing_of_another() -> N
         piece(at, f"A lost ticket is replaced for {n} crowns.")
         for at, n in (("lift", 5), ("garden pool", 6), ("lido pool", 9))
     )
-    readings = find_readings(pools, 3, last=list_readings([lift]))
+    readings = find_readings(pools, last=list_readings([lift]))
     assert share(readings) - topic_stems(lift.titled) == {"pool"}
 
 
