@@ -1,5 +1,6 @@
 """The command line: its output, files and exit codes."""
 
+import errno
 import json
 import os
 import pty
@@ -175,6 +176,19 @@ def test_a_run_folder_that_can_have_no_such_name_is_one_line(
     for program in (COMMAND, ESTIMATE):
         given = site.arguments(openai_server, f"run_dir={site.folder}/{name}")
         assert command(*given, program=program).refused.startswith("run_dir: ")
+
+
+def test_a_run_folder_that_may_not_be_looked_into_is_one_line(
+    site: Site, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exists(path: Path) -> bool:
+        if path.name == "run.db":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    real = Path.exists
+    monkeypatch.setattr(Path, "exists", exists)
+    assert "run.db: Permission denied; " in site.run(openai_server).refused
 
 
 def test_the_choice_of_a_group_can_be_in_the_name_of_a_run_folder(site: Site, openai_server: OpenAIServer) -> None:

@@ -31,7 +31,7 @@ from generator.config.installed import CONF
 from generator.config.job import Job, RunFailed, Task
 from generator.config.messages import describe_choice, describe_hydra_error
 from generator.config.sweeps import check_launcher, force_swept, list_varied, name_of, settle_sweep
-from generator.errors import ConfigError, GroundedDialogsError
+from generator.errors import ConfigError, GroundedDialogsError, RunError, describe
 
 _STORED = "stored"
 # Groups of which a stored configuration takes another choice.
@@ -67,7 +67,7 @@ class _Runner:
             result = task(cfg, job)
         except RunFailed as failed:
             code = failed.code
-        except (GroundedDialogsError, *COMPOSE_ERRORS) as error:
+        except (GroundedDialogsError, PermissionError, *COMPOSE_ERRORS) as error:
             varied = job.varied if job else {}
             code = _report(error, where=" ".join(f"{name}={value}" for name, value in varied.items()))
         self.codes.append(code)
@@ -181,6 +181,8 @@ def _command_line(arguments: list[str]) -> Iterator[None]:
 
 def _report(error: Exception, command: str = "config", overrides: Sequence[Override] = (), where: str = "") -> int:
     """Print an error, and `where` before it unless it begins so; return the exit code."""
+    if isinstance(error, PermissionError):
+        error = RunError(f"{error.filename}: {describe(error)}; make it readable and writable, or give another")
     if not isinstance(error, GroundedDialogsError):
         text = describe_hydra_error(error, command)
         typed = {name_of(override): override for override in overrides}

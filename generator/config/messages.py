@@ -11,6 +11,7 @@ from pathlib import Path
 from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationKeyError, InterpolationResolutionError, MissingMandatoryValue
 from pydantic_core import ErrorDetails
+from yaml import MarkedYAMLError
 
 from generator.config.conf_files import choices, groups, settings, settings_of
 from generator.config.shares import OWN_MODEL, WEIGHTS
@@ -104,6 +105,8 @@ def describe_hydra_error(error: Exception, command: str = "config") -> str:
         quoted = '["…","…"]' if value.startswith("[") else '"…"'
         advice = "put a value with special characters into two pairs of quotes"
         return f"{name}: can't be parsed; {advice}: '{name}={quoted}'"
+    if isinstance(error, MarkedYAMLError) and (at := error.problem_mark):
+        return f"{at.name}:{at.line + 1}: not valid YAML: {error.problem}; fix this file"
     if found := re.match(r"In 'experiment/([^']+)': Could not (?:override|find 'experiment/[^']+/)", text):
         return f"experiment={found[1]}: {_EXPERIMENT_FILE}"
     if isinstance(error, MissingConfigException):

@@ -161,7 +161,7 @@ def _as_corpus_error(path: str, given: str, wanted: str) -> Iterator[None]:
     except ImportError as error:
         raise CorpusError(f"{given}: this protocol needs another package: {describe(error)}") from error
     except Exception as error:  # of any plugin of fsspec
-        raise CorpusError(f"{given}: {describe(error)}") from error
+        raise CorpusError(f"{given}: {describe(error)}{'; check the address' * is_url(path)}") from error
 
 
 def count_suffixes(files: Iterable[File]) -> str:
@@ -272,7 +272,7 @@ def _members(archive: File) -> Iterator[File]:
         system = ZipFileSystem(fo=LocalFileSystem().open(path, "rb"))
         names, meant = system.find(""), _read_names(system.zip)
     except Exception as error:  # of any plugin of fsspec, or a damaged archive
-        raise CorpusError(f"{archive.where}: {_NO_ARCHIVE}: {describe(error)}") from error
+        raise CorpusError(f"{archive.where}: {_NO_ARCHIVE}: {describe(error)}; give a complete one") from error
     for path in names:
         name = meant.get(path, path)
         parts = [part for part in name.split("/") if part not in (".", "..")]

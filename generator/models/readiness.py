@@ -64,8 +64,8 @@ async def _list_models(server: Connection) -> dict[str, ListedModel] | None:
             remedy = f"check {server.setting}.api_base; SSL_CERT_FILE names the certificate of your own authority"
         raise NoServer(f"no model server at {where} ({why}): {remedy}") from error
     if status == 401:
-        held = "was refused" if os.environ.get(server.key_env or "") else "is not set"
-        raise ModelError(f"{server.api_base} requires an API key, and the one in {server.key_env} {held}")
+        held = "refuses the API key in" if os.environ.get(server.key_env or "") else "requires an API key: set"
+        raise ModelError(f"{server.api_base} {held} {server.key_env or f'{server.setting}.api_key_env'}")
     if status in (403, 404, 405):
         return None
     if status != 200:

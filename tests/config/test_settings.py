@@ -182,6 +182,13 @@ def test_an_unknown_choice_is_told_what_there_is(group: str) -> None:
     assert [name for name in choices(group) if not re.search(rf"\b{name}\b", message)] == []
 
 
+def test_a_file_of_settings_that_is_not_yaml_is_named_with_its_line() -> None:
+    Path("types/taxonomy").mkdir(parents=True)
+    Path("types/taxonomy/mine.yaml").write_text("name: mine\nfirst: {direct: 1\n", encoding="utf-8")
+    message = refused(*NOBODY, "--config-dir", "types", "taxonomy=mine")
+    assert re.match(r"\S*types/taxonomy/mine.yaml:3: not valid YAML: ", message)
+
+
 @pytest.mark.parametrize(("content", "said"), [("{}\n{oops\n", "documents.jsonl:2: not JSON"), ("", "corpus.path")])
 def test_a_broken_file_is_named_with_its_line(content: str, said: str) -> None:
     Path("documents.jsonl").write_text(content.replace("{}", '{"id": "a", "text": "One."}'), encoding="utf-8")
