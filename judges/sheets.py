@@ -84,7 +84,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, s
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise CorpusError(f"{path}: can't be read: {describe(error)}") from error
+        raise CorpusError(f"{path}: can't be read: {describe(error)}; give a file that is there") from error
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: is not a text in UTF-8; save the sheet as CSV in UTF-8") from error
     first, _, rest = text.partition("\n")

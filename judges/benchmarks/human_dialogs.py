@@ -75,7 +75,9 @@ class HumanDialogs(Benchmark):
         name, _, rest = str(path).partition(":")
         if rest and name in choices("corpus"):  # quac:FOLDER
             if name != self.name:
-                raise ConfigError(f"input={path}: benchmark={self.name} has no dialogs of {name}; give its files")
+                raise ConfigError(
+                    f"input={path}: benchmark={self.name} has no dialogs of {name}; give its files, or another benchmark"
+                )
             path = Path(rest)
         if self.name not in _SPLIT_BY_FILE:
             if self.split:

@@ -37,7 +37,7 @@ def read_key(path: Path | None, inputs: Sequence[str], annotations: Sequence[Pat
     try:
         key = Key.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise ConfigError(f"key={path}: can't be read: {describe(error)}") from error
+        raise ConfigError(f"key={path}: can't be read: {describe(error)}; give the key that `draw` wrote") from error
     except ValidationError as error:
         raise ConfigError(f"key={path}: not a key of `python -m judges.human draw`: {describe(error)}") from error
     if not inputs:
