@@ -79,6 +79,7 @@ class RateTrials:
 
     def __init__(self) -> None:
         self.factor, self._rate, self._trying = 1.0, 0.0, False
+        self._last = 0.0  # the rate of the comparison before, with the same number
         self._wait, self._next_wait = 2, 4  # comparisons before the next trial
 
     def must_wait(self, calls: int, seconds: float, dialogs: int) -> bool:
@@ -89,13 +90,14 @@ class RateTrials:
     def compare(self, rate: float) -> bool:
         """Change the factor by the calls answered a second; return whether fewer dialogs were found to do."""
         if not self._trying:
-            self._rate, self._wait = rate, self._wait - 1
+            # Of two, since one may have been slow for another reason, and nothing leads back from fewer dialogs.
+            self._rate, self._last, self._wait = max(rate, self._last), rate, self._wait - 1
             if self._wait == 0:
                 self.factor, self._trying = self.factor / 2, True
             return False
         self._trying = False
         if rate >= _SAME_RATE * self._rate:
-            self._wait, self._next_wait = 1, 4
+            self._last, self._wait, self._next_wait = rate, 1, 4
             return True
         self.factor *= 2
         self._wait, self._next_wait = self._next_wait, 2 * self._next_wait

@@ -14,6 +14,7 @@ from generator.models import admission as module
 from generator.models.admission import Admission, Place
 from generator.models.client import HttpClient
 from generator.models.completions import capacity_of
+from generator.models.corrections import RateTrials
 from generator.models.lm import Clients
 from generator.schema import Usage
 from tests.support.clients import request
@@ -128,6 +129,13 @@ def test_a_loss_that_is_not_the_numbers_fault_does_not_lower_it_for_good() -> No
         lowest = min(lowest, admission.limit)
     assert lowest < 40
     assert admission.limit == 40
+
+
+def test_calls_that_were_answered_slowly_for_a_while_halve_no_number() -> None:
+    trials = RateTrials()
+    for comparison in range(40):
+        trials.compare(64 * trials.factor / (2 if comparison % 9 == 1 else 1))
+    assert trials.factor == 1
 
 
 @pytest.mark.parametrize("best", [8, 40])
