@@ -165,7 +165,7 @@ class ProgressiveDialog(Program):
                 reason = f"rated {each.rating:.3g} of {BEST_RATING}, not the best set"
                 unused.append(Unused(Rejected("score", reason, each.text), each.meter.cost))
         if best.rating < self.min_rating:
-            reason = f"rated {best.rating:.3g} of {BEST_RATING}, the best of its sets"
+            reason = f"rated {best.rating:.3g} of {BEST_RATING}, less than algorithm.min_rating={self.min_rating:g}"
             raise Rejected("score", reason, f"{best.text}\n{best.explanation}")
         return best
 
