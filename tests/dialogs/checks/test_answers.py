@@ -3,9 +3,9 @@
 import pytest
 
 from generator.dialogs.checks.answers import find_answer_fault, find_voice_fault
-from generator.dialogs.checks.questions import speaks_of_documents
-from generator.schema import Passage
+from generator.dialogs.checks.questions import OFF_SUBJECT, speaks_of_documents
 from tests.support.languages import speaking
+from tests.support.records import make_passage
 from tests.support.scripted import piece, said
 
 DOES = "Does the night tram stop at the harbour?"
@@ -330,33 +330,14 @@ def test_a_refusal_of_talk_about_documents_tells_what_to_write(answer: str, reme
 
 
 def test_an_answer_about_something_else_is_refused() -> None:
-    tariff = Passage(
-        id="a:0-9", document_id="a", title="", text="The night tram costs three crowns. " * 9, start=0, end=9
-    )
+    tariff = make_passage("a", "The night tram costs three crowns. " * 9)
 
     def about(answer: str) -> str | None:
         return find_answer_fault(answer, WHAT, (), [tariff])
 
-    assert (
-        about("10,536")
-        == about("Elephants can't jump over walls.")
-        == "shares no word with the documents and the dialog"
-    )
+    assert about("10,536") == about("Elephants can't jump over walls.") == OFF_SUBJECT
     assert about("I don't have information on that.") is about("Three crowns for a ticket.") is None
     assert about("Not necessarily.") is about("It depends on your age.") is None
-
-
-def test_an_answer_that_speaks_of_the_user_as_the_prompt_does_is_refused() -> None:
-    tram, herbicide = (
-        Passage(id=f"{name}:0-9", document_id=name, title=name, text="Call us. " * 9, start=0, end=9)
-        for name in ("The night tram", "The Agent Orange help line")
-    )
-
-    def about(answer: str) -> str:
-        return find_answer_fault(answer, WHAT, (), [tram, herbicide]) or ""
-
-    assert "User" in about("The User can borrow a kit.") and "User" in about("This is what the User wants to know.")
-    assert "User" not in about("The Agent Orange help line answers calls.") + about("The user guide has the prices.")
 
 
 @pytest.mark.parametrize(

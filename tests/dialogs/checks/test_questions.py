@@ -16,7 +16,7 @@ from generator.dialogs.checks.questions import (
 )
 from generator.dialogs.dedup import Repetition
 from generator.prompts.sections import Documents
-from generator.schema import Passage, Turn
+from generator.schema import Turn
 from tests.support.languages import speaking
 from tests.support.records import make_passage
 from tests.support.scripted import KINDS, piece, said
@@ -58,14 +58,12 @@ def test_the_same_words_in_a_users_own_sense_are_accepted(question: str) -> None
 
 
 def test_a_question_about_something_else_is_refused() -> None:
-    tram = Passage(id="a:0-9", document_id="a", title="Tram", text="The tram is green at night. " * 9, start=0, end=9)
+    tram = make_passage("a", "The tram is green at night. " * 9, title="Tram")
 
     def about(question: str, focus: str = "") -> str | None:
         return find_fault(question, Documents(passages=(tram,)), (), KINDS["direct"], Repetition(0.8), focus)
 
-    assert (
-        about("Which is older?") == about("Can elephants jump?") == "shares no word with the documents and the dialog"
-    )
+    assert about("Which is older?") == about("Can elephants jump?") == OFF_SUBJECT
     assert about("Can elephants jump?", "Elephants are heavy.") is about("How old is the tram?") is None
 
 
@@ -137,14 +135,24 @@ def test_the_examples_and_phrasings_of_question_types_are_accepted() -> None:
         assert why != "speaks of the documents", text
 
 
-def test_the_user_of_a_passage_may_be_spoken_of() -> None:
-    manual = TRAM.model_copy(update={"text": "Users log in."})
+@pytest.mark.parametrize(
+    ("text", "is_prompt"),
+    [
+        ("The user logs in.", False),
+        ("The user guide has the prices.", False),
+        ("The Agent logs in.", True),
+        ("The User can borrow a kit.", True),
+        ("This is what the User wants to know.", True),
+        ("The user wants to know how one logs in.", True),
+        ("No, I meant what the user asked.", True),
+        ("What item does the user think is highly desired?", True),
+    ],
+)
+def test_the_user_of_a_passage_may_be_spoken_of(text: str, is_prompt: bool) -> None:
+    assert speaks_like_the_prompt(text, [BUS, make_passage("m", "All users log in.")]) is is_prompt
     assert speaks_like_the_prompt("The user logs in.", [BUS])
-    assert not speaks_like_the_prompt("The user logs in.", [BUS, manual])
-    assert speaks_like_the_prompt("The Agent logs in.", [manual])
-    assert speaks_like_the_prompt("The user wants to know how one logs in.", [manual])
-    assert speaks_like_the_prompt("No, I meant what the user asked.", [manual])
-    assert speaks_like_the_prompt("What item does the user think is highly desired?", [manual])
+    orange = "The Agent Orange help line answers calls."
+    assert not speaks_like_the_prompt(orange, [make_passage("o", orange)])
 
 
 def test_a_user_does_not_speak_for_the_office_that_wrote_the_page() -> None:
