@@ -17,7 +17,7 @@ from generator.common.concurrency import together
 from generator.common.context import bind
 from generator.common.scripts import count_words
 from generator.common.support import coverage, read_terms, term_keys
-from generator.dialogs.checks.evidence import support_of
+from generator.dialogs.checks.evidence import content_keys, support_of
 from generator.dialogs.journal import charge, metered
 from generator.dialogs.live import tell
 from generator.errors import Rejected
@@ -156,7 +156,7 @@ def rate_question(question: str, documents: Documents, history: Sequence[Turn], 
     (without one, of the documents), it asks for what no single question before it has (a first one: it has a word of a
     document's title), and it has at most ten words, as people's have.
     """
-    keys = {term.key for term in read_terms(question)}
+    keys = content_keys(question)
     texts = [passage.titled for passage in documents.passages]
     about = set[str]().union(*(term_keys(text) for text in ([focus] if focus else texts)))
     titles = set[str]().union(*(term_keys(passage.title) for passage in documents.passages))

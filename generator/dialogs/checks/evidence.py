@@ -78,7 +78,7 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str], c
     terms = [t for t in read_terms(claims) if t.kind != "number" or in_digits or not may_be_spelt_out(t.key)]
     have = set[str]().union(*(term_keys(text) for text in evidence))
     if not terms:
-        asked = {term.key for term in read_terms(said[0])}
+        asked = content_keys(said[0])
         covered = not has_words(claims) or bool(asked & have) or (bool(evidence) and not asked)
         partly = covered and has_words(claims) and asked
         return Support(covered, len(asked & have) / len(asked) if partly else float(covered), ())
@@ -90,7 +90,8 @@ def measure_support(answer: str, said: Sequence[str], evidence: Sequence[str], c
     missing = [term for key, term in wanted.items() if key not in have and key not in sums]
     share, others = 1 - len(missing) / len(wanted), find_other_units(claims, [*evidence, *said])
     covered = share >= least and not others and not any(map(is_telling, missing))
-    retold = (keys for keys in _list_claims(claims) if keys.isdisjoint(wanted))
+    each = (content_keys(claims[start:end]) for start, end in sentences(claims))
+    retold = (keys for keys in each if len(keys) >= _CLAIM and keys.isdisjoint(wanted))
     covered = covered and not any(len(keys & have) < _LEAST_CLAIMED * len(keys) for keys in retold)
     return Support(covered, share, (*(term.text for term in missing), *others))
 
@@ -132,10 +133,9 @@ def _count_items(text: str) -> set[str]:
     return {str(sum(bool(_ITEM.match(line)) for line in listed))}
 
 
-def _list_claims(text: str) -> list[frozenset[str]]:
-    """Return the keys of the terms of each sentence of some length."""
-    claims = (frozenset(term.key for term in read_terms(text[start:end])) for start, end in sentences(text))
-    return [keys for keys in claims if len(keys) >= _CLAIM]
+def content_keys(text: str) -> set[str]:
+    """Return the keys of the content words, names and numbers of a text."""
+    return {term.key for term in read_terms(text)}
 
 
 def _list_clauses(text: str) -> Iterator[str]:
@@ -298,19 +298,16 @@ def drop_needless(
     """
     if measure([]).covered:
         return ()
-    terms, kept, texts = read_terms(answer), list(evidence), [each.text for each in evidence]
-    if not terms:
+    kept, texts = list(evidence), [each.text for each in evidence]
+    if not read_terms(answer):
         return tuple(kept)
-    said, copied = (
-        {term.key for term in [*terms, *read_terms(question)]},
-        [{term.key for term in read_terms(fact)} for fact in facts],
-    )
+    said, copied = content_keys(answer) | content_keys(question), [*map(content_keys, facts)]
     prepositions = dialog_language().listed("preposition")  # “including” needs no sentence
-    clauses = [{term.key for term in read_terms(clause)} for clause in _list_clauses(answer)]
+    clauses = [*map(content_keys, _list_clauses(answer))]
     ranked = rank_sentences(texts, answer, question)
     for place in [*(set(range(len(texts))) - {*ranked}), *reversed(ranked)]:
         rest = [each for each in kept if each != evidence[place]]
-        found, keys = measure(rest), {term.key for term in read_terms(texts[place])}
+        found, keys = measure(rest), content_keys(texts[place])
         least = min(_MOST_RETOLD * len(keys), _OF_REASONED if copied else len(keys))
         used = len(keys & said) >= least or any(
             fact and len(keys & fact) >= _COPIED * min(len(keys), len(fact)) for fact in copied
