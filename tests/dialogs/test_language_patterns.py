@@ -243,18 +243,6 @@ def test_what_is_said_of_any_question_needs_no_word_of_it(code: str, question: s
         assert [fault(refusal, question) for refusal in refusals] == [""] * len(refusals)
 
 
-def test_french_elides_what_is_not_known() -> None:
-    with speaking("fr"):
-        for unknown in (
-            "Je n'ai pas d'informations.",
-            "Je ne dispose pas d’informations sur ce point.",
-            "Il n'y a pas d'information à ce sujet.",
-            "Je ne connais pas l'indication exacte.",
-        ):
-            assert has_refusal(unknown), unknown
-        assert not has_refusal("Le musée n'ouvre pas le lundi.")
-
-
 def test_texts_in_many_languages_or_none_have_no_language() -> None:
     assert detect_language([words for words, *_ in TOLD.values()])[0] is None
     assert detect_language(["12 34", "---"])[0] is None
