@@ -8,6 +8,7 @@ import pytest
 from generator.config.parts import build_choice
 from generator.errors import TaxonomyError
 from taxonomy import load, read_scenarios
+from tests.support.taxonomy_files import refuse
 
 SCENARIOS = read_scenarios()
 NEWS = (Path(__file__).parents[2] / "taxonomy/scenarios/news.yaml").read_text(encoding="utf-8")
@@ -42,12 +43,7 @@ def test_the_scenarios_are_those_of_the_paper() -> None:
     ],
 )
 def test_a_bad_scenario_file_is_one_line_with_the_place(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "s.yaml"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(TaxonomyError) as caught:
-        read_scenarios(tmp_path)
-    assert str(caught.value).startswith(f"{file}{message}")
-    assert "\n" not in str(caught.value)
+    assert refuse(read_scenarios, tmp_path, text).startswith(message)
 
 
 def test_the_mix_has_the_shares_of_the_published_items() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.errors import TaxonomyError
 from taxonomy import Task, TaskMix, load, read_tasks
+from tests.support.taxonomy_files import refuse
 
 # Table 1 and appendix C of Bai et al. 2024: abilities by tier, tasks by ability, and tasks rated from turn 2 on.
 TIERS = {
@@ -77,12 +77,7 @@ def test_no_example_is_of_the_published_dialogs(data: Path) -> None:
     ],
 )
 def test_a_bad_task_file_is_one_line_with_the_place(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "t.yaml"
-    file.write_text(text)
-    with pytest.raises(TaxonomyError) as caught:
-        read_tasks(tmp_path)
-    assert str(caught.value).startswith(f"{file}{message}")
-    assert "\n" not in str(caught.value)
+    assert refuse(read_tasks, tmp_path, text).startswith(message)
 
 
 def read_published(data: Path) -> list[dict]:

@@ -12,6 +12,7 @@ from generator.config.parts import build_choice
 from generator.errors import TaxonomyError
 from taxonomy import Mix, Target, Taxonomy, draw_one, load, read_facets, read_types
 from taxonomy.draw import BLOCK
+from tests.support.taxonomy_files import refuse
 
 ROOT = Path(__file__).parents[2]
 FIRST = {"direct", "comparative", "aggregate", "unanswerable"}
@@ -271,12 +272,7 @@ def test_a_type_of_ones_own_is_added_and_replaces_ours_of_its_name(tmp_path: Pat
     ],
 )
 def test_a_bad_type_file_is_one_line_with_the_place(tmp_path: Path, text: str | bytes, message: str) -> None:
-    file = tmp_path / "t.yaml"
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(TaxonomyError) as caught:
-        read_types(tmp_path)
-    assert str(caught.value).startswith(f"{file}{message}")
-    assert "\n" not in str(caught.value)
+    assert refuse(read_types, tmp_path, text).startswith(message)
 
 
 def test_a_folder_that_can_not_be_used_is_one_line(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from generator.errors import TaxonomyError
 from taxonomy import PLAIN, load_users, read_users
+from tests.support.taxonomy_files import refuse
 
 
 def test_the_plain_user_changes_nothing() -> None:
@@ -28,10 +29,7 @@ def test_every_other_user_tells_a_model_something_or_types_otherwise() -> None:
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "me.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(TaxonomyError) as error:
-        read_users(tmp_path)
-    assert str(error.value).startswith(f"{tmp_path / 'me.yaml'}:{said}")
+    assert refuse(read_users, tmp_path, text).startswith(f":{said}")
 
 
 def test_an_unknown_user_is_one_line() -> None:
