@@ -112,7 +112,7 @@ async def measure(
 
         watching = asyncio.create_task(watch())
         make = partial(lead, client, texts, endpoint.model, client.admission.limit)
-        async for _ in in_order(make, 0, endpoint.most_dialogs, stop):
+        async for _ in in_order(make, range(10**9), endpoint.most_dialogs, stop):
             pass
         before, after, passed = await watching
         calls, prompt, cached = (b - a for a, b in zip(before, after, strict=True))

@@ -261,7 +261,7 @@ class Run(Session[Summary]):
                 make=lambda number: generator.generate(generator.plan(number), store),
                 open=self.spec.open,
                 store=store,
-                limit=self.max_attempts,
+                numbers=range(store.attempted, self.max_attempts),
                 at_once=settings.lm.most_dialogs,
             )
             with watching(display.show):

@@ -47,7 +47,7 @@ async def work_through(
         return sum(usage.completion for usage in store.usage().values())
 
     display = Display(done, done, total, completion(), verb=verb, drops=False)
-    plans = in_order(lambda number: make(number) if number < total else None, done, at_once, stop)
+    plans = in_order(make, range(done, total), at_once, stop)
     try:
         async with aclosing(plans) as outcomes:
             with display:

@@ -90,16 +90,17 @@ class WaitNotes:
 
 
 async def in_order(
-    make: Callable[[int], Coroutine[Any, Any, T] | None],
-    first: int,
+    make: Callable[[int], Coroutine[Any, Any, T]],
+    numbers: range,
     at_once: int,
     stop: asyncio.Event,
     wanted: Wanted[T] = lambda running, waiting: True,
 ) -> AsyncGenerator[tuple[int, T], None]:
-    """Yield number and result of each piece of work, in the order of the numbers from `first` on; close it when done.
+    """Yield number and result of each piece of work, in the order of the numbers; close it when done.
 
     Args:
-        make: returns the work of a number, or None when there is no more.
+        make: returns the work of a number.
+        numbers: the pieces, one after the other.
         at_once: the most pieces that run at a time.
         stop: once it is set, nothing more is yielded, and running pieces are cancelled.
         wanted: decides about starting another piece, given how many are running and the results that wait; called
@@ -111,23 +112,18 @@ async def in_order(
     finished: asyncio.Queue[int | None] = asyncio.Queue()
     running: dict[int, asyncio.Task[T]] = {}
     waiting: dict[int, T] = {}
-    started = done = first
-    more = True
+    started = done = numbers.start
     stopping = asyncio.create_task(stop.wait())
     stopping.add_done_callback(partial(_report, finished, None))
     try:
         while not stop.is_set():
             while (
                 wanted(len(running), waiting.values())
-                and more
+                and started < numbers.stop
                 and len(running) < at_once
                 and started - done < LOOKAHEAD * at_once
             ):
-                work = make(started)
-                if work is None:
-                    more = False
-                    break
-                task: asyncio.Task[T] = asyncio.create_task(work)
+                task: asyncio.Task[T] = asyncio.create_task(make(started))
                 task.add_done_callback(partial(_report, finished, started))
                 running[started] = task
                 started += 1

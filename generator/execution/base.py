@@ -23,14 +23,14 @@ class Plans:
         make: generates the dialog of a plan number in this process.
         open: opens the generator of one of so many other processes, which share `lm.concurrency`; can be pickled.
         store: the outcomes so far, and the finished calls of unfinished dialogs.
-        limit: the number of plans.
+        numbers: of the plans without an outcome.
         at_once: the most dialogs in progress at a time.
     """
 
     make: Callable[[int], Coroutine[Any, Any, GeneratedDialog]]
     open: Callable[[int], AbstractAsyncContextManager[DialogGenerator]]
     store: Store
-    limit: int
+    numbers: range
     at_once: int
 
 

@@ -28,13 +28,7 @@ class Local(Executor):
     def results(
         self, plans: Plans, wanted: Wanted[GeneratedDialog], stop: asyncio.Event
     ) -> AsyncGenerator[tuple[int, GeneratedDialog], None]:
-        return in_order(
-            lambda number: plans.make(number) if number < plans.limit else None,
-            plans.store.attempted,
-            plans.at_once,
-            stop,
-            wanted,
-        )
+        return in_order(plans.make, plans.numbers, plans.at_once, stop, wanted)
 
     def spread(self, function: Callable[[Piece], T], pieces: Iterable[Piece]) -> Iterator[T]:
         return one_by_one(function, pieces)

@@ -15,7 +15,7 @@ def test_results_come_in_the_order_of_the_work() -> None:
         return number
 
     async def main() -> list[int]:
-        return [result async for _, result in in_order(lambda n: piece(n) if n < 5 else None, 0, 3, asyncio.Event())]
+        return [result async for _, result in in_order(piece, range(5), 3, asyncio.Event())]
 
     assert asyncio.run(together(map(piece, range(5)))) == [0, 1, 2, 3, 4]
     assert asyncio.run(main()) == [0, 1, 2, 3, 4]
@@ -52,7 +52,7 @@ def test_results_that_wait_for_an_earlier_one_are_bounded() -> None:
         return number
 
     async def main() -> None:
-        async for number, _ in in_order(piece, 0, 3, asyncio.Event()):
+        async for number, _ in in_order(piece, range(100), 3, asyncio.Event()):
             if number == 0:
                 assert 3 < len(started) <= 3 * LOOKAHEAD
             if number == 50:

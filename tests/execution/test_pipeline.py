@@ -105,7 +105,7 @@ def test_dialogs_that_wait_for_an_earlier_one_are_reported(tmp_path: Path) -> No
             if progress.waiting == 5:
                 others.set()
 
-        results = partial(in_order, lambda number: make(number) if number < 6 else None, 0, 2)
+        results = partial(in_order, make, range(6), 2)
         dedup = Deduplicator(near_duplicates().model_copy(update={"between_dialogs": False}))
         with Store(tmp_path, {}) as store:
             await asyncio.wait_for(

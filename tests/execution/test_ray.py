@@ -244,7 +244,7 @@ def test_a_worker_has_as_many_dialogs_under_way_as_its_share(cluster: str) -> No
     """More than Ray lets an actor do at a time unless it is told."""
     size = 1100
     store = SimpleNamespace(attempted=0, all_calls=lambda: iter(()))
-    plans: Any = SimpleNamespace(open=partial(crowd, size=size), store=store, limit=size, at_once=size)
+    plans: Any = SimpleNamespace(open=partial(crowd, size=size), store=store, numbers=range(size), at_once=size)
 
     async def run(executor: RayExecutor) -> int:
         async with asyncio.timeout(120), aclosing(executor.results(plans, lambda *_: True, asyncio.Event())) as results:

@@ -4,6 +4,7 @@ import asyncio
 import random
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,9 +51,7 @@ def lead(server: OpenAIServer, dialogs: int | None = None, count: int = 60, conc
     async def main() -> Admission:
         endpoint = server.endpoint(concurrency=concurrency, dialogs=dialogs, context=4096)
         async with endpoint.open(Path()) as client:
-            work = in_order(
-                lambda n: dialog(client, n) if n < count else None, 0, endpoint.most_dialogs, asyncio.Event()
-            )
+            work = in_order(partial(dialog, client), range(count), endpoint.most_dialogs, asyncio.Event())
             numbers = [number async for number, _ in work]
             assert numbers == list(range(count))
             assert isinstance(client, HttpClient)

@@ -128,11 +128,8 @@ class RayExecutor(Executor):
             finally:
                 await cancel(made)
 
-        def make(number: int) -> Any:
-            return unless_failing(number) if number < plans.limit else None
-
         try:
-            async with aclosing(in_order(make, plans.store.attempted, plans.at_once, stop, wanted)) as results:
+            async with aclosing(in_order(unless_failing, plans.numbers, plans.at_once, stop, wanted)) as results:
                 async for number, made in results:
                     try:
                         yield number, made
