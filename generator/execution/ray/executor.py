@@ -9,7 +9,7 @@ import os
 import pickle
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import AbstractContextManager, aclosing, closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,13 +55,8 @@ class RaySettings(ExecutorSettings):
             raise ValueError("give HOST:PORT of the head node, such as 10.0.0.1:6379 (no ray://), or auto")
         return address
 
-    @contextmanager
-    def open(self) -> Iterator["RayExecutor"]:
-        executor = RayExecutor(self)
-        try:
-            yield executor
-        finally:
-            executor.disconnect()
+    def open(self) -> AbstractContextManager["RayExecutor"]:
+        return closing(RayExecutor(self))
 
 
 class RayExecutor(Executor):
@@ -143,7 +138,7 @@ class RayExecutor(Executor):
                 async with asyncio.timeout(_CLOSE_S):
                     await asyncio.gather(fetching, *working, return_exceptions=True)
                     await session.fetch()
-            self.disconnect()
+            self.close()
 
     def spread(self, function: Callable[[Piece], T], pieces: Iterable[Piece]) -> Iterator[T]:
         pieces = list(pieces)
@@ -160,7 +155,7 @@ class RayExecutor(Executor):
             )
             yield from ActorPool(appliers).map(lambda applier, piece: applier.apply.remote(piece), pieces)
 
-    def disconnect(self) -> None:
+    def close(self) -> None:
         """End the workers, and a cluster that was started here."""
         if self._cluster is not None:
             self._cluster.leave()
