@@ -1,6 +1,7 @@
 """Read QuAC (Choi et al. 2018), as published in v0.2: sections of Wikipedia articles and dialogs about them."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -85,13 +86,10 @@ class QuacCorpus(SplitCorpus):
                 yield rewrite
             else:
                 rewrites[rewrite.dialog, rewrite.number] = where, rewrite
+        make = partial(self._dialog, first_ids, rewrites)
         for file in self.files():
-            for where, item in read_paragraphs(file, "QuAC"):
-                record = validate_record(_Conversation, where, item)
-                if isinstance(record, SkippedRecord):
-                    yield record
-                else:
-                    yield from self._dialog(where, record, first_ids, rewrites)
+            for found in convert_records(read_paragraphs(file, "QuAC"), _Conversation, make):
+                yield from [found] if isinstance(found, SkippedRecord) else found
 
     def _rewrites(self) -> Iterator[tuple[str, _Rewrite | SkippedRecord]]:
         if self.rewrites is None:
@@ -102,10 +100,10 @@ class QuacCorpus(SplitCorpus):
 
     def _dialog(
         self,
-        where: str,
-        record: _Conversation,
         first_ids: dict[int, str],
         rewrites: Mapping[tuple[str, int], tuple[str, _Rewrite]],
+        where: str,
+        record: _Conversation,
     ) -> Iterator[Dialog | SkippedRecord]:
         """Yield the dialog, after the rewrites that aren't of its questions; `first_ids` are those of the sections."""
         section = _document(where, record)
@@ -118,7 +116,7 @@ class QuacCorpus(SplitCorpus):
         for number, question in enumerate(record.qas, start=1):
             answer = question.orig_answer
             answerable = answer.text != _NO_ANSWER
-            others = [other.text for other in question.answers if other.text != answer.text]
+            others = [other.text for other in question.answers]
             place, rewrite = rewrites.get((record.id, number), ("", None))
             if rewrite and rewrite.question.split() != question.question.split():
                 yield SkippedRecord(where=place, reason=f"Question: isn't question {number} of {record.id}")
