@@ -17,12 +17,15 @@ from dspy import lm15
 from generator.common import concurrency
 from generator.errors import ModelError
 from generator.models.client import HttpClient, ServerGone
-from generator.models.completions import read_models
+from generator.models.completions import read_completion, read_models
 from generator.models.lm import ChatReply, Sampling
 from generator.schema import Usage
 from tests.support import openai_server as fake
 from tests.support.clients import asked, chat, opening_error, request
 from tests.support.openai_server import OpenAIServer
+
+Json = dict[str, Any]
+LO, LABEL = {"type": "text", "text": "lo."}, '{"label": "correct"}'
 
 # The wire
 
@@ -101,26 +104,27 @@ def test_the_reply_carries_text_reason_and_usage() -> None:
     assert second.usage.cached == 48
 
 
-@pytest.mark.parametrize("usage", ["null", '"n/a"'])
-def test_usage_may_be_missing(usage: str) -> None:
-    body = f'{{"choices": [{{"message": {{"content": null}}}}], "usage": {usage}}}'
-    with OpenAIServer(faults=[fake.plain(body)]) as server:
-        reply = chat(server.endpoint())
-    assert reply == ChatReply(text="", finish_reason="stop", model="test-model", usage=Usage(calls=1))
-
-
-@pytest.mark.parametrize("logprobs", ["[]", '["a"]', '{"tokens": ["a"], "content": null}'])
-def test_probabilities_in_another_form_are_none(logprobs: str) -> None:
-    body = f'{{"choices": [{{"message": {{"content": "Hello."}}, "logprobs": {logprobs}}}]}}'
-    with OpenAIServer(faults=[fake.plain(body)]) as server:
-        assert chat(server.endpoint()).likely == ()
-
-
-def test_usage_is_never_negative() -> None:
-    usage = {"prompt_tokens": 9, "completion_tokens": -1, "prompt_tokens_details": {"cached_tokens": -1}}
-    body = json.dumps({"choices": [{"message": {"content": "Hello."}}], "usage": usage})
-    with OpenAIServer(faults=[fake.plain(body)]) as server:
-        assert chat(server.endpoint()).usage == Usage(calls=1, prompt=9)
+@pytest.mark.parametrize(
+    ("message", "more", "told"),
+    [
+        ({"content": None}, {"usage": None}, {"text": ""}),
+        ({}, {"usage": "n/a"}, {}),
+        ({}, {"usage": {"prompt_tokens": 9, "completion_tokens": -1}}, {"usage": Usage(calls=1, prompt=9)}),
+        ({}, {"usage": {"prompt_tokens_details": {"cached_tokens": -1}}}, {}),
+        *(({}, {"logprobs": form}, {}) for form in ([], ["a"], {"tokens": ["a"], "content": None})),
+        ({"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Hel"}, LO]}, {}, {}),
+        ({"content": None, "refusal": "I can't help with that."}, {}, {"text": "I can't help with that."}),
+        ({"content": f"<think>First {LABEL}. Wait.</think>\nHello."}, {}, {}),
+        ({"content": f"So, {LABEL}?\n</think>\n\nHello."}, {}, {}),
+        ({"content": f"<think>Then {LABEL}"}, {}, {"text": ""}),
+        ({"content": '{"answer": "It ends in </think>."}'}, {}, {"text": '{"answer": "It ends in </think>."}'}),
+    ],
+)
+def test_what_servers_answer_in_other_forms_is_read(message: Json, more: Json, told: Json) -> None:
+    choice = {"message": {"content": "Hello."} | message} | {k: v for k, v in more.items() if k != "usage"}
+    body = json.dumps({"choices": [choice], "usage": more.get("usage")}).encode()
+    usual = {"text": "Hello.", "finish_reason": "stop", "model": "test-model", "usage": Usage(calls=1)}
+    assert read_completion(body, "test-model") == ChatReply(**usual | told)
 
 
 def test_the_limit_of_open_files_is_raised_for_many_calls() -> None:
@@ -197,33 +201,6 @@ def test_a_wait_that_a_user_notices_is_explained_once_a_minute(
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) == notes
         assert all("HTTP 429: 60 requests a minute; next attempt in 0 s" in line for line in lines)
-
-
-def test_a_message_in_parts_is_their_text() -> None:
-    parts = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Hel"}, {"type": "text", "text": "lo."}]
-    body = json.dumps({"choices": [{"message": {"content": parts}}]})
-    with OpenAIServer(faults=[fake.plain(body)]) as server:
-        assert chat(server.endpoint()).text == "Hello."
-
-
-def test_a_refusal_in_a_field_of_its_own_is_the_reply() -> None:
-    body = json.dumps({"choices": [{"message": {"content": None, "refusal": "I can't help with that."}}]})
-    with OpenAIServer(faults=[fake.plain(body)]) as server:
-        assert chat(server.endpoint()).text == "I can't help with that."
-
-
-@pytest.mark.parametrize(
-    ("text", "reply"),
-    [
-        ('<think>First {"label": "correct"}. Wait.</think>\n{"label": "incorrect"}', '{"label": "incorrect"}'),
-        ('So, {"label": "correct"}?\n</think>\n\n{"label": "incorrect"}', '{"label": "incorrect"}'),
-        ('<think>Then {"label": "correct"}', ""),
-        ('{"answer": "The tag </think> ends it."}', '{"answer": "The tag </think> ends it."}'),
-    ],
-)
-def test_thoughts_are_no_part_of_a_reply(text: str, reply: str) -> None:
-    with OpenAIServer(responder=lambda body: text) as server:
-        assert chat(server.endpoint()).text == reply
 
 
 def test_a_pausing_call_gives_its_slot_to_another() -> None:

@@ -13,9 +13,8 @@ from datasets import load_dataset
 from generator.models import gguf
 from generator.models.client import HttpClient
 from generator.models.embedded import EmbeddedEndpoint
-from generator.models.lm import ChatReply, ChatRequest
-from generator.schema import Message
-from tests.support.clients import asked, opening_error
+from generator.models.lm import ChatReply
+from tests.support.clients import asked, opening_error, request
 from tests.support.runs import command
 
 FACTS = " ".join(f"[{n}] Ferry {n} leaves the harbour of Lorsund at {n + 5} o'clock." for n in range(1, 13))
@@ -45,19 +44,8 @@ def test_it_answers_by_the_schema_and_keeps_the_prefix(capfd: pytest.CaptureFixt
 
     async def work(client: HttpClient) -> list[ChatReply]:
         tasks = ("When does ferry 3 leave?", "When does ferry 7 leave?")
-        return [
-            await client.chat(
-                ChatRequest(
-                    model=client.model,
-                    messages=(Message(role="user", content=f"{FACTS}\n{task} Answer in a few words."),),
-                    sampling=settings.sampled,
-                    seed=3,
-                    max_tokens=client.max_tokens,
-                    response_format=form,
-                )
-            )
-            for task in tasks
-        ]
+        usual = {"model": client.model, "sampling": settings.sampled, "max_tokens": 1000, "response_format": form}
+        return [await client.chat(request(f"{FACTS}\n{task} Answer in a few words.", **usual)) for task in tasks]
 
     first, second = asked(settings, work)
     for reply in (first, second):
@@ -77,11 +65,8 @@ def test_the_likeliest_first_tokens_are_told() -> None:
     settings = endpoint()
 
     async def work(client: HttpClient) -> ChatReply:
-        question = Message(role="user", content="Is Paris in France? Reply with Yes or No.")
-        request = ChatRequest(
-            model=client.model, messages=(question,), sampling=settings.greedy, seed=1, max_tokens=1, top_logprobs=20
-        )
-        return await client.chat(request)
+        question = "Is Paris in France? Reply with Yes or No."
+        return await client.chat(request(question, model=client.model, max_tokens=1, top_logprobs=20))
 
     reply = asked(settings, work)
     assert len(reply.likely) == 20 and {"Yes", "No"} <= {token.strip() for token, _ in reply.likely}
@@ -95,15 +80,8 @@ def test_it_stops_with_the_run_even_in_the_middle_of_a_reply() -> None:
     async def work(client: HttpClient) -> None:
         nonlocal address
         address = client.server.api_base
-        request = ChatRequest(
-            model=client.model,
-            messages=(Message(role="user", content="Tell a long story."),),
-            sampling=settings.greedy,
-            seed=1,
-            max_tokens=1000,
-        )
         async with asyncio.timeout(1):
-            await client.chat(request)
+            await client.chat(request("Tell a long story.", model=client.model, max_tokens=1000))
 
     with pytest.raises(TimeoutError):
         asked(settings, work)

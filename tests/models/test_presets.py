@@ -1,15 +1,12 @@
 """The presets of `lm=` for servers and services that people have: what they send is what the API documents."""
 
-import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from generator.models.endpoints import OpenAIEndpoint
-from generator.models.lm import ChatRequest
-from generator.schema import Message
+from tests.support.clients import chat, request
 from tests.support.openai_server import Body, OpenAIServer
 from tests.support.settings import settings
 
@@ -36,12 +33,6 @@ class BareList(OpenAIServer):
         return web.json_response([{"id": self.model}])
 
 
-async def send(endpoint: OpenAIEndpoint, request: ChatRequest) -> None:
-    async with endpoint.open(Path()) as clients:
-        with clients.for_dialog("") as client:
-            await client.chat(request)
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_preset_sends_what_its_api_takes(name: str) -> None:
     def strict(number: int, body: Body) -> Any:
@@ -50,7 +41,7 @@ def test_a_preset_sends_what_its_api_takes(name: str) -> None:
         return refuse(unknown) if unknown else None
 
     def refuse(unknown: list[str]) -> Any:
-        async def answer(request: web.Request, body: Body) -> web.Response:
+        async def answer(received: web.Request, body: Body) -> web.Response:
             return web.json_response({"error": {"message": f"unknown: {unknown}"}}, status=400)
 
         return answer
@@ -62,15 +53,8 @@ def test_a_preset_sends_what_its_api_takes(name: str) -> None:
         assert made.api_base[0].startswith(("https://", "http://127.0.0.1:"))
         here = made.model_copy(update={"api_base": (server.url,)})
         schema = {"type": "json_schema", "json_schema": {"name": "reply", "schema": {"type": "object"}}}
-        request = ChatRequest(
-            model="test-model",
-            messages=(Message(role="user", content="Say hello."),),
-            sampling=made.sampled,
-            seed=7,
-            max_tokens=20,
-            response_format=schema if made.structured_outputs else None,
-        )
-        asyncio.run(send(here, request))
+        form = schema if made.structured_outputs else None
+        chat(here, request(sampling=made.sampled, response_format=form))
     (body,) = server.bodies
     assert body.keys() == (SENT - REFUSED[name]) | OWN.get(name, set())
     assert body.get("seed", body.get("random_seed")) == (None if name == "deepseek" else 7)
@@ -90,15 +74,9 @@ def test_vllm_gets_a_schema_without_bounds_on_texts_and_messages_as_they_are(
     with OpenAIServer(lambda _: "{}", owner=owner) as server:
         made = settings(f"lm={lm}", "lm.model=test-model").lm
         assert isinstance(made, OpenAIEndpoint)
-        request = ChatRequest(
-            model="test-model",
-            messages=(Message(role="user", content=said),),
-            sampling=made.sampled,
-            seed=7,
-            max_tokens=20,
-            response_format={"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}},
-        )
-        asyncio.run(send(made.model_copy(update={"api_base": (server.url,)}), request))
+        form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+        here = made.model_copy(update={"api_base": (server.url,)})
+        chat(here, request(said, sampling=made.sampled, response_format=form))
     (body,) = server.bodies
     assert body["messages"][0]["content"] == said
     sent = text if bounded else {"type": "string"}

@@ -15,10 +15,10 @@ from dspy import lm15
 
 from benchmarks.smollm2 import convert
 from generator.models.endpoints import VllmEndpoint
-from generator.models.lm import ChatReply, ChatRequest, Sampling
-from generator.schema import Message
+from generator.models.lm import ChatReply, Sampling
 from tests.models.test_embedded import SCHEMA
-from tests.support.clients import asked, free_port
+from tests.support import clients
+from tests.support.clients import free_port
 from tests.support.openai_server import OpenAIServer
 from tests.support.runs import Ended, Site
 
@@ -84,10 +84,8 @@ def server(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vll
 
 
 def chat(settings: VllmEndpoint, prompt: str, **fields: Any) -> ChatReply:
-    usual = {"model": settings.model, "sampling": settings.greedy, "seed": 7, "max_tokens": 60}
-    request = ChatRequest(messages=(Message(role="user", content=prompt),), **{**usual, **fields})
-    reply: ChatReply = asked(settings, lambda client: client.chat(request))
-    return reply
+    usual = {"model": settings.model, "sampling": settings.greedy, "max_tokens": 60}
+    return clients.chat(settings, clients.request(prompt, **usual | fields))
 
 
 def test_replies_are_held_to_their_schema(server: VllmEndpoint) -> None:
