@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -15,7 +15,7 @@ from generator.common.concurrency import Wanted, in_order
 from generator.config.settings import near_duplicates
 from generator.dialogs.dedup import Deduplicator
 from generator.dialogs.generate import GeneratedDialog
-from generator.execution.pipeline import Progress, run_pipeline
+from generator.execution.pipeline import Progress, Results, run_pipeline
 from generator.execution.store import Store
 from generator.prompts.signatures import FirstQuestion, GroundedAnswer
 from generator.schema import Drop
@@ -85,6 +85,18 @@ def test_the_judge_is_on_unless_it_is_turned_off(site: Site) -> None:
     assert {row["verdict"] for row in site.rows()} == {"none"}
 
 
+async def run_alone(
+    folder: Path, results: Results, dialogs: int, on_progress: Callable[[Progress], None] = lambda _: None
+) -> None:
+    """Run the pipeline until so many of these results are accepted."""
+    dedup = Deduplicator(near_duplicates().model_copy(update={"between_dialogs": False}))
+    with Store(folder, {}) as store:
+        stop = asyncio.Event()
+        await run_pipeline(
+            results=results, dedup=dedup, keep="pairs", store=store, dialogs=dialogs, on_progress=on_progress, stop=stop
+        )
+
+
 def test_dialogs_that_wait_for_an_earlier_one_are_reported(tmp_path: Path) -> None:
     """The first of six dialogs ends once the others are reported, of which every other one is dropped."""
     reports: list[Progress] = []
@@ -106,20 +118,8 @@ def test_dialogs_that_wait_for_an_earlier_one_are_reported(tmp_path: Path) -> No
                 others.set()
 
         results = partial(in_order, make, range(6), 2)
-        dedup = Deduplicator(near_duplicates().model_copy(update={"between_dialogs": False}))
-        with Store(tmp_path, {}) as store:
-            await asyncio.wait_for(
-                run_pipeline(
-                    results=lambda wanted, stop: results(stop, wanted),
-                    dedup=dedup,
-                    keep="pairs",
-                    store=store,
-                    dialogs=9,
-                    on_progress=on_progress,
-                    stop=asyncio.Event(),
-                ),
-                timeout=300,
-            )
+        lead = run_alone(tmp_path, lambda wanted, stop: results(stop, wanted), 9, on_progress)
+        await asyncio.wait_for(lead, timeout=300)
 
     asyncio.run(main())
     assert Progress(0, 0, 9, 0, waiting=5, passed=2, running=1) in reports
@@ -143,19 +143,7 @@ def test_plans_are_started_by_the_share_accepted_so_far(tmp_path: Path) -> None:
         start()
         start(GeneratedDialog(dialog_id="9", dialog=make_dialog(make_turn(1), id="9"), drops=(), usage=()))
 
-    dedup = Deduplicator(near_duplicates().model_copy(update={"between_dialogs": False}))
-    with Store(tmp_path, {}) as store:
-        asyncio.run(
-            run_pipeline(
-                results=results,
-                dedup=dedup,
-                keep="pairs",
-                store=store,
-                dialogs=20,
-                on_progress=lambda _: None,
-                stop=asyncio.Event(),
-            )
-        )
+    asyncio.run(run_alone(tmp_path, results, 20))
     assert most == [20, 40, 38]
 
 
