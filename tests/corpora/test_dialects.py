@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from generator.corpora.formats import TEXT_FORMATS
 from tests.support.corpora import good, read
+
+
+def read_text(page: str) -> str:
+    """Return the text of a page of Markdown."""
+    return TEXT_FORMATS["markdown"](page)[1]
 
 
 def test_marks_of_documentation_tools_are_no_text(tmp_path: Path) -> None:
@@ -114,29 +120,24 @@ An underline
     ]
 
 
-def test_fences_that_nothing_closes_are_not_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.md").write_text(":::tip\nBring food.\n" * 9)
-    (document,) = good(read("folder", path=str(tmp_path)))
-    assert document.text == "\n\n".join(["Bring food."] * 9)
+def test_fences_that_nothing_closes_are_not_read_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ":::tip\nBring food.\n" * 9
+    assert read_text(text) == "\n\n".join(["Bring food."] * 9)
     monkeypatch.setattr("generator.corpora.dialects._MOST_READ", 1)
-    (document,) = good(read("folder", path=str(tmp_path)))
-    assert document.text.count(":::tip") and document.text.count("Bring food.") == 9, "the rest is a program"
+    assert read_text(text).count(":::tip") and read_text(text).count("Bring food.") == 9, "the rest is a program"
 
 
-def test_callouts_are_text(tmp_path: Path) -> None:
+def test_callouts_are_text() -> None:
     notion = "<aside>\n💡 Use the **blue** key.\n\n</aside>\n\nThe door is heavy."
-    (tmp_path / "export.md").write_text(f'{notion}\n\n<Aside type="tip">\n\nKnock first.\n\n</Aside>\n\n    <aside>\n')
-    (document,) = good(read("folder", path=str(tmp_path)))
-    assert document.text == ("💡 Use the blue key.\n\nThe door is heavy.\n\nKnock first.\n\n```text\n<aside>\n```")
+    text = f'{notion}\n\n<Aside type="tip">\n\nKnock first.\n\n</Aside>\n\n    <aside>\n'
+    assert read_text(text) == "💡 Use the blue key.\n\nThe door is heavy.\n\nKnock first.\n\n```text\n<aside>\n```"
 
 
-def test_links_and_marks_of_wikis_are_read_and_short_codes_are_not(tmp_path: Path) -> None:
+def test_links_and_marks_of_wikis_are_read_and_short_codes_are_not() -> None:
     obsidian = "See [[Fees#Dogs|the fees]] and [[Dogs]]. ![[map.png]]\n\n> [!tip]- Quiet berths\n> The north quay.\n\n"
     kept = "==Moor== by day, if a == b and c == d, [[1]](n.md), `[[ -f x ]]` and [[1, 2], [3, 4]].\n\n"
     hugo = '{{< notice tip >}}\nBring [a cover]({{< ref "covers" >}}).\n{{% /notice %}}\n'
-    (tmp_path / "vault.md").write_text(obsidian + kept + hugo)
-    (document,) = good(read("folder", path=str(tmp_path)))
-    assert document.text.split("\n\n") == [
+    assert read_text(obsidian + kept + hugo).split("\n\n") == [
         "See the fees and Dogs.",
         "Quiet berths: The north quay.",
         "Moor by day, if a == b and c == d, [1], [[ -f x ]] and [[1, 2], [3, 4]].",
@@ -153,7 +154,5 @@ def test_links_and_marks_of_wikis_are_read_and_short_codes_are_not(tmp_path: Pat
         ("`f(**「鍵」**x)`の**「鍵」**", "f(**「鍵」**x)の「鍵」"),
     ],
 )
-def test_bold_print_beside_letters_without_spaces_leaves_no_marks(text: str, read_as: str, tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text(text, encoding="utf-8")
-    (document,) = good(read("folder", path=str(tmp_path)))
-    assert document.text.replace("`", "") == read_as
+def test_bold_print_beside_letters_without_spaces_leaves_no_marks(text: str, read_as: str) -> None:
+    assert read_text(text).replace("`", "") == read_as
