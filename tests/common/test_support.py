@@ -89,6 +89,7 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
         ("2,012,300 rooms", "in 2012 300 rooms", ("2,012,300",)),
         ("45.4 billion", "45.8 (45.4, 46.2) billion", ("45.4 billion",)),
         ("11 cups", "1½ cups", ("11",)),
+        ("100Mbps", "500Mbps", ("100",)),
         ("on 05/06/2024", "on June 5, 2024", ("06",)),
         ("a million people", "1,000,000 people", ()),
         ("at 15:00", "for fifteen guests", ("15:00",)),
@@ -98,20 +99,6 @@ def test_short_forms_are_supported(short: str, source: str) -> None:
 )
 def test_large_numbers_are_supported_by_what_they_round(said: str, source: str, missing: tuple[str, ...]) -> None:
     assert find_unsupported(said, [source]).numbers == missing
-
-
-@pytest.mark.parametrize(
-    ("said", "source", "missing"),
-    [("3.5", "٣٫٥", ()), ("٣٫٥", "3.5", ()), ("1500", "١٬٥٠٠", ()), ("5", "٣٫٥", ("5",)), ("500", "١٬٥٠٠", ("500",))],
-)
-def test_numbers_have_signs_of_their_own_in_arabic(said: str, source: str, missing: tuple[str, ...]) -> None:
-    with speaking("ar"):
-        assert find_unsupported(f"الرسوم {said} دينار", [f"الرسوم {source} دينار"]).numbers == missing
-
-
-def test_a_year_before_a_pronoun_is_no_decade() -> None:
-    with speaking("de"):
-        assert find_unsupported("Als 1980 er kam", ["1987"]).numbers == ("1980",)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +136,10 @@ def test_numbers_in_words_of_other_languages(code: str, said: str, source: str) 
     [
         ("de", "drei Viertel, dreiviertel voll, 384 MB", "ca. ¾, zu 75 % voll, 384 MegaByte", ()),
         ("de", "75 %, ¾", "drei Viertel", ()),
+        ("de", "Als 1980 er kam", "1987", ("1980",)),  # no decade
+        ("ar", "الرسوم 3.5، ١٬٥٠٠ دينار", "الرسوم ٣٫٥، 1500 دينار", ()),
+        ("ar", "الرسوم ٣٫٥، 1500 دينار", "الرسوم 3.5، ١٬٥٠٠ دينار", ()),
+        ("ar", "الرسوم 5، 500 دينار", "الرسوم ٣٫٥، ١٬٥٠٠ دينار", ("5", "500")),
         ("fr", "les trois quarts, 2 Go", "75 %, 2 gigaoctets", ()),
         ("en", "three quarters of the disk, three-quarters", "¾ of the disk, 75%", ()),
         ("en", "three quarters of the disk", "half of the disk", ("0.75",)),
@@ -230,10 +221,6 @@ def test_the_numbers_of_a_list_are_no_numbers() -> None:
 def test_short_words_that_say_something_else_support_no_unit_or_day() -> None:
     assert find_unsupported("On Sunday, 5 inches.", ["In the sun, 5 in all."]) == (("inches",), (), ("Sunday",))
     assert [term.kind for term in read_terms("It opens at 9 a.m. Bring a towel.")][-2:] == ["word", "word"]
-
-
-def test_a_number_with_a_unit_is_one() -> None:
-    assert find_unsupported("100Mbps", ["500Mbps"]).numbers == ("100",)
 
 
 @pytest.mark.parametrize(
