@@ -2,8 +2,8 @@
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.common.opposites import find_opposites
+from tests.support.languages import speaking
 
 TOLD = (
     "Maps aren't sold at the gate, and it is difficult to find the gate without one. "
@@ -82,6 +82,5 @@ def test_a_not_denies_the_next_word_that_tells_something() -> None:
     ],
 )
 def test_opposites_are_those_of_the_language(code: str, told: str, text: str, found: list[str]) -> None:
-    language = load_language(code)
-    with use_languages(Languages(language, language)):
+    with speaking(code):
         assert find_opposites(text, [told]) == found

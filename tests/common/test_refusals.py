@@ -4,7 +4,6 @@ from time import process_time
 
 import pytest
 
-from generator.common.language import Languages, load_language, use_languages
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.support import read_terms
 from tests.support.languages import speaking
@@ -181,8 +180,8 @@ def test_phrases_stay_where_nothing_else_is_said() -> None:
     [("en", "I do not "), ("de", "Es gibt keine Gebühr und "), ("fr", "Il n'y a pas "), ("es", "No puedo y no se ")],
 )
 def test_a_text_that_goes_round_in_circles_is_read_in_no_time(code: str, answer: str) -> None:
-    start, language = process_time(), load_language(code)
-    with use_languages(Languages(language, language)):
+    start = process_time()
+    with speaking(code):
         drop_refusals(answer * 1000)
     assert process_time() - start < 2
 
