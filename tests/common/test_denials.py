@@ -12,6 +12,7 @@ RULES = (
     "older. The flag may be red for an hour: do not swim in that first hour. Claims above 900 euros are heard by "
     "the court in the old town hall. Vinegar must not be used, since it damages the seals. A machine comes with a jug."
 )
+COTTON = "And with that, Cotton's mother dropped her into a bucket of water."
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,8 @@ def test_what_the_rules_deny_or_limit_otherwise_is_found(text: str, flips: list[
         ("Pupils who choose not to learn Latin take Greek.", "Pupils should learn Latin or Greek.", []),
         ("He chose not to run for office.", "He did run for office.", ["run"]),
         ("The rate rose by no more than 2%.", "The rate rose by hardly more than 2%.", []),
+        ("The tram isn't £6. Tables are booked by telephone.", "Tables aren't booked by telephone.", ["not booked"]),
+        *((f"{closed} {COTTON}", COTTON, []) for closed in ("“We would never want it”.", "They do not (see below).")),
         ("Walkers can use a footbridge.", "Walkers can't use the bridge, but there is a footbridge.", []),
     ],
 )
@@ -99,11 +102,6 @@ def test_a_shorter_sentence_that_agrees_suffices() -> None:
     claim = "Yes, the court in the old town hall hears your case, as it takes claims of up to 900 euros."
     assert find_flips(claim, [RULES]) == ["up to 900"]
     assert not find_flips(claim, [RULES, "It takes claims of up to 900 euros."])
-
-
-def test_a_full_stop_behind_a_digit_ends_a_sentence() -> None:
-    told = "The tram isn't £6. Tables are booked by telephone."
-    assert find_flips("Tables aren't booked by telephone.", [told]) == ["not booked"]
 
 
 def test_a_sentence_that_agrees_suffices() -> None:
@@ -138,12 +136,6 @@ def test_a_sentence_that_agrees_suffices() -> None:
 def test_what_is_excepted_may_be_said(code: str, told: str, allowed: str) -> None:
     with speaking(code):
         assert not find_flips(allowed, [told]) and not find_flips(told, [told])
-
-
-@pytest.mark.parametrize("closed", ["“We would never want it”.", "They do not (see below)."])
-def test_a_full_stop_behind_a_quotation_or_bracket_ends_a_sentence(closed: str) -> None:
-    told = "And with that, Cotton's mother dropped her into a bucket of water."
-    assert find_flips(told, [f"{closed} {told}"]) == []
 
 
 @pytest.mark.parametrize(
