@@ -65,7 +65,7 @@ class FolderCorpus(UserCorpus, FileCorpus):
     @cached_property
     def _labels(self) -> Mapping[str, str]:
         """Return the titles behind labels: a reference may show that of another file."""
-        files = (file for file in self.files() if file.suffix == ".rst")
+        files = (file for file in self.files() if file.suffix == ".rst" and not file.fault)
         return {label: title for file in files for label, title in read_labels(file).items()}
 
     def records(self, file: File) -> Iterator[Document | SkippedRecord]:

@@ -69,6 +69,7 @@ def test_references_show_the_titles_of_other_files(tmp_path: Path) -> None:
     )
     (tmp_path / "b.rst").write_text(".. _fares-1:\n.. _`Fares-2`:\n\n=====\nFares\n=====\n\nAn adult pays 7.20.\n")
     (tmp_path / "c.rst").write_bytes(b"\xff")
+    (tmp_path / "d.rst").symlink_to("gone.rst")
     found = [record for record in read("folder", path=str(tmp_path)) if isinstance(record, Document)]
     assert found[0].text.partition("\n")[0] == "See Fares, S3, boats and none."
 
