@@ -32,9 +32,9 @@ TURNS = (
 )
 
 
-def test_the_conversation_is_told_in_order_with_the_answers_of_others(tmp_path: Path) -> None:
+def test_the_conversation_is_told_in_order_with_the_answers_of_others_or_their_rationales(tmp_path: Path) -> None:
     others = {
-        "0": [answer(1, "bees", "bees", 10), answer(3, "unknown", "unknown", -1)],
+        "0": [answer(1, "bees", "bees on the roof", 10), answer(3, "unknown", "unknown", -1)],
         "1": [answer(1, "some bees", "keeps bees", 4), answer(3, "He just is", "is afraid", 46)],
     }
     told = record("one", *TURNS, additional_answers=others)
@@ -53,10 +53,6 @@ def test_the_conversation_is_told_in_order_with_the_answers_of_others(tmp_path: 
         [],
         [],
     ]
-
-
-def test_the_rationale_can_be_the_answer(tmp_path: Path) -> None:
-    told = record("one", *TURNS, additional_answers={"0": [answer(1, "bees", "bees on the roof", 10)]})
     (dialog,) = dialogs("coqa", path=written(tmp_path / "a.json", told), answers="rationale", no_answer="No.")
     assert [t.answer for t in dialog.turns] == ["keeps bees", "Tom is afraid of them", "No.", "No."]
     assert dialog.turns[0].other_answers == ("bees on the roof",)
