@@ -129,10 +129,6 @@ def find_withheld(question: str, passages: Sequence[Passage]) -> str | None:
     return find_covering(question, passages)
 
 
-def _uncovered(request: str, passages: Sequence[Passage]) -> str | None:
-    return "may be answered: a sentence tells of all of it" if find_covering(request, passages) else None
-
-
 def _is_denied(request: str, passages: Sequence[Passage]) -> bool:
     """Return True if a sentence that tells of all of a request denies it."""
     covering = find_covering(request, passages)
@@ -143,14 +139,6 @@ def _scattered(request: str, passages: Sequence[Passage]) -> str | None:
     stems = topic_stems(request)
     together = max((len(stems & topic_stems(text)) for _, text in _titled_sentences(passages)), default=0)
     return "makes sense: its words stand together in a sentence" if together > _SCATTERED * len(stems) else None
-
-
-def _presupposes(request: str, _: Sequence[Passage]) -> str | None:
-    return "asks whether it is so, and takes nothing for granted" if _asks_whether(request) else None
-
-
-def _asks_nothing(message: str, _: Sequence[Passage]) -> str | None:
-    return "asks a question, in place of telling something" if asks(message) else None
 
 
 def _bare_words(message: str, _: Sequence[Passage]) -> str | None:
@@ -193,12 +181,16 @@ def _asks_for(pattern: PatternName, fault: str) -> Check:
 
 _REQUEST_CHECKS: dict[QuestionCheck, Check] = {
     "on-topic": _on_topic,
-    "uncovered": _uncovered,
+    "uncovered": lambda text, found: (
+        "may be answered: a sentence tells of all of it" if find_covering(text, found) else None
+    ),
     "scattered": _scattered,
-    "presupposes": _presupposes,
+    "presupposes": lambda text, _: (
+        "asks whether it is so, and takes nothing for granted" if _asks_whether(text) else None
+    ),
     "asks-modality": _wants("modality", "asks for nothing beyond words"),
     "asks-harm": _wants("harm", "asks for nothing harmful or private"),
-    "asks-nothing": _asks_nothing,
+    "asks-nothing": lambda text, _: "asks a question, in place of telling something" if asks(text) else None,
     # Of people's questions in mtRAG, 34 of the 38 composite ones pass, and 67 of the 599 others.
     "asks-twice": _wants("asks_twice", "asks for one thing, in place of two"),
     # All 49 how-to questions pass, and 67 of the 78 opinions; of the others 392 of 588 and 339 of 559.
