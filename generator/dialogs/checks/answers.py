@@ -1,4 +1,4 @@
-"""Check an answer before it is kept: it must answer, be new, and say nothing of documents.
+"""Check an answer before it is kept: it must answer, be new, agree with its passages, and say nothing of documents.
 
 What a program can see: a miss costs a call of the judge, a false alarm a second attempt. How often people's
 own answers fail a check is measured by `benchmarks/evidence.py`.
@@ -9,8 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from generator.common.denials import find_flips
 from generator.common.language import dialog_language
 from generator.common.language_file import PatternName
+from generator.common.misattribution import find_misattributed
+from generator.common.opposites import find_opposites
 from generator.common.refusals import drop_closings, drop_refusals, has_refusal
 from generator.common.scripts import has_words, words
 from generator.common.sentences import sentences
@@ -18,7 +21,6 @@ from generator.common.shingles import content_stems
 from generator.common.support import read_terms, shares_nothing, term_keys
 from generator.dialogs.checks.asked_for import find_missing, gives_number
 from generator.dialogs.checks.asks_back import INSIDE, drop_requests, find_request, is_question
-from generator.dialogs.checks.contradictions import find_contradiction
 from generator.dialogs.checks.later_turns import asks, content_of
 from generator.dialogs.checks.questions import (
     CITED,
@@ -82,11 +84,24 @@ def find_answer_fault(
         return "repeats an earlier answer"
     if (again := _find_sentence_again(told, answered)) is not None:
         return f"repeats a sentence: write “{again}”" if again else "repeats a sentence"
-    if contradiction := find_contradiction(told, question, passages):
+    if contradiction := _find_contradiction(told, question, passages):
         return contradiction
     least = 1 if any(map(str.isdigit, told)) else LEAST_SAID
     if passages and shares_nothing(told, [*(p.titled for p in passages), question, *said_in(history)], least):
         return OFF_SUBJECT
+    return None
+
+
+def _find_contradiction(told: str, question: str, passages: Sequence[Passage]) -> str | None:
+    """Return the reason why what an answer tells can't be true if its passages are, or None.
+
+    `judge=grounding` leaves the contrary of what is told unjudged, and so kept.
+    """
+    texts = [p.titled for p in passages]
+    if contrary := [*find_flips(told, texts), *find_opposites(told, texts)]:
+        return f"says the contrary of what is told: “{contrary[0]}”"
+    if wrong := find_misattributed(told, question, texts):
+        return f"has the number of something else: “{wrong[0]}”"
     return None
 
 
