@@ -159,12 +159,6 @@ def test_a_sentence_that_another_passage_has_whole_is_cited_from_there(end: int,
     for cited in (2, 3):
         model = Scripted(answer=[{"answer": "They pay 5 crowns.", "evidence": [cited]}])
         assert cite(model, passages=passages) == ["Adults pay 5 crowns at the machine."]
-
-
-def test_a_sentence_that_another_passage_has_whole_is_cited_from_there_beside_others() -> None:
-    text = "The tram is green. Adults pay 5 crowns at the machine. It runs at night."
-    document = Document(id="fares", text=text)
-    passages = (passage(document, 0, 36), passage(document, 19, len(text)))
     model = Scripted(answer=[{"answer": "It is a green tram, and adults pay.", "evidence": [1, 2]}])
     told = ["The tram is green.", "Adults pay 5 crowns at the machine."]
     assert cite(model, "Which colour is it, and who pays?", passages) == told
