@@ -10,7 +10,7 @@ from generator.prompts.plain_words import PlainAnswer
 from generator.prompts.signatures import GroundedAnswer, in_language
 from tests.support.languages import speaking
 from tests.support.openai_server import Body, OpenAIServer, fill, prompt
-from tests.support.runs import Site, command, stage
+from tests.support.runs import command, stage
 
 DATA = Path(__file__).parent.parent / "data/languages"
 QUESTION = {
@@ -84,13 +84,6 @@ def test_german_questions_about_english_documents_search_in_english(tmp_path: Pa
     rewrite = next(prompt(body) for body in server.bodies if stage(body) == "rewrite")
     assert 'Write "query" in English, the language of the documents.' in rewrite
     assert '" in German; the keys' in next(prompt(body) for body in server.bodies if stage(body) == "answer")
-
-
-def test_english_prompts_name_no_language(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    with OpenAIServer() as server:
-        assert site.run(server, "dialogs=1", "turns=1").code == 0
-    assert not any("English" in prompt(body) for body in server.bodies)
 
 
 def test_a_language_of_ones_own_is_a_file(tmp_path: Path) -> None:

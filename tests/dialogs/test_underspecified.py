@@ -695,13 +695,15 @@ def test_the_experiment_runs_end_to_end(tmp_path: Path) -> None:
     assert 0.2 < summary["standalone"]["non-standalone"]["achieved"] < 0.7
 
 
-def test_algorithm_1_has_no_second_document(tmp_path: Path) -> None:
-    site = Site(tmp_path, TEXTS)
-    with OpenAIServer() as server:
-        ended = site.run(server, "taxonomy=mtrag_un", "algorithm=single")
-    assert ended.code == 2
-    assert "taxonomy=mtrag_un: underspecified questions need several documents" in ended.error
-    with OpenAIServer() as server:
-        ended = site.run(server, "taxonomy=mtrag_un", "retriever.k=1")
-    assert ended.code == 2
-    assert "retriever.k=1: " in ended.error
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("algorithm=single", "taxonomy=mtrag_un: underspecified questions need several documents"),
+        ("retriever.k=1", "retriever.k=1: "),
+    ],
+)
+def test_one_document_has_no_two_readings(
+    setting: str, problem: str, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    ended = Site(tmp_path, TEXTS).run(openai_server, "taxonomy=mtrag_un", setting)
+    assert ended.code == 2 and problem in ended.error
