@@ -36,6 +36,8 @@ Plugins.instance().register(_InstalledConf)
 
 def open_conf() -> AbstractContextManager[None]:
     """Let Hydra compose from the files of `conf/`, ours and those of installed packages, while the block lasts."""
+    if GlobalHydra.instance().is_initialized():  # by the command that runs, which may have a folder more
+        return nullcontext()
     return cast(AbstractContextManager[None], initialize_config_dir(str(CONF), version_base=VERSION))
 
 
@@ -50,7 +52,7 @@ def compose_choice(group: str, name: str, changes: Sequence[str] = ()) -> dict[s
     """
     overrides = [f"{group}.{change}" for change in changes]
     try:
-        with nullcontext() if GlobalHydra.instance().is_initialized() else open_conf():
+        with open_conf():
             composed = compose(f"{group}/{name}", overrides)
         return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))[group]
     except COMPOSE_ERRORS as error:

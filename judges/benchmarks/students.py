@@ -5,13 +5,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hydra import compose
-from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
 from generator.command import normalise, with_settings
@@ -146,7 +144,7 @@ def load_step(step: Step) -> object:
     name = step.module.rpartition(".")[2]
     command = import_module(step.module).COMMAND
     try:
-        with nullcontext() if GlobalHydra.instance().is_initialized() else open_conf():
+        with open_conf():
             return _LOAD[step.module](compose(name, normalise(step.arguments, command)))
     except COMPOSE_ERRORS as error:
         raise ConfigError(f"{name}: {describe_hydra_error(error, name)}") from error
