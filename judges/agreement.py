@@ -116,11 +116,12 @@ def read_judged(run: Path, tasks: Mapping[str, "Task"]) -> list[tuple[Dialog, "D
 
 def draw_dialogs(dialogs: Sequence[Dialog], items: int, seed: int) -> list[Dialog]:
     """Return `items` dialogs, or all if there are fewer: equally many of each task, as far as it has them."""
-    from judges.benchmarks.mt_bench_101.scores import in_order
+    from judges.benchmarks.mt_bench_101.scores import ORDER
+    from judges.benchmarks.scores import sort_tasks
 
     chance = random.Random(seed)
     drawn = []
-    order = in_order({dialog.task for dialog in dialogs})
+    order = sort_tasks({dialog.task for dialog in dialogs}, ORDER)
     for task in order:
         members = [dialog for dialog in dialogs if dialog.task == task]
         drawn += [(rank, chance.random(), dialog) for rank, dialog in enumerate(chance.sample(members, len(members)))]

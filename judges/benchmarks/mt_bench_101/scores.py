@@ -1,6 +1,6 @@
 """Scores of MT-Bench-101 (Bai et al. 2024, section 3.4): by task, ability and tier, and the tables of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -72,7 +72,7 @@ def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task], seed: int =
         seed: of the intervals.
     """
     judged = [turn for turn in rated if turn.turn >= tasks[turn.task].judged_from]
-    items: dict[str, dict[str, list[Rated]]] = {name: {} for name in in_order({turn.task for turn in judged})}
+    items: dict[str, dict[str, list[Rated]]] = {name: {} for name in sort_tasks({turn.task for turn in judged}, ORDER)}
     for turn in judged:
         items[turn.task].setdefault(turn.item, []).append(turn)
     for name, found in items.items():
@@ -115,11 +115,6 @@ def score_dialogs(rated: Sequence[Rated], tasks: Mapping[str, Task], seed: int =
     )
 
 
-def in_order(tasks: Iterable[str]) -> list[str]:
-    """Return names of tasks in the order of the paper's tables; a user's own follow, sorted."""
-    return sort_tasks(tasks, ORDER)
-
-
 def print_scores(scores: Mapping[str, MtBenchScores], tasks: Mapping[str, Task]) -> None:
     """Print the tables: scores by tier, ability and task, and scores by turn.
 
@@ -128,7 +123,7 @@ def print_scores(scores: Mapping[str, MtBenchScores], tasks: Mapping[str, Task])
         tasks: by name, at least those of the scores.
     """
     contexts, several = list(scores.values()), len(scores) > 1
-    names = in_order({name for found in contexts for name in found.tasks})
+    names = sort_tasks({name for found in contexts for name in found.tasks}, ORDER)
     rows = [_row("average", [_average(found) for found in contexts])]
     for tier in dict.fromkeys(tasks[name].tier for name in names):
         rows.append(_row(tier, [found.tiers.get(tier) for found in contexts]))
