@@ -7,7 +7,7 @@ words of the question, the words of the question.
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,9 +81,7 @@ class GuessTally:
 
         A class with fewer than 20 pairs, or with fewer than 20 pairs beside it, has none.
         """
-        return tuple(self._guess())
-
-    def _guess(self) -> Iterator[Guess]:
+        guesses = []
         total, folds = len(self._labels), np.array(self._folds)
         counts = {name: n for name, n in sorted(Counter(self._labels).items()) if LEAST <= n <= total - LEAST}
         if len(counts) == 2 and sum(counts.values()) == total:  # to tell one is to tell the other
@@ -97,12 +95,8 @@ class GuessTally:
                     if 0 < wanted[held].sum() < held.sum():
                         aucs.append((auc(of_pairs.odds(wanted, ~held)[held], wanted[held]), held.sum()))
                 mean = sum(value * n for value, n in aucs) / sum(n for _, n in aucs) if aucs else 0.5
-                yield Guess(
-                    answerability=answerability,
-                    sees=sees,
-                    pairs=count,
-                    auc=round(float(mean), 4),
-                )
+                guesses.append(Guess(answerability=answerability, sees=sees, pairs=count, auc=round(float(mean), 4)))
+        return tuple(guesses)
 
 
 class _Features:
