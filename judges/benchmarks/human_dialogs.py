@@ -76,7 +76,7 @@ class HumanDialogs(Benchmark):
         if rest and name in choices("corpus"):  # quac:FOLDER
             if name != self.name:
                 raise ConfigError(
-                    f"input={path}: benchmark={self.name} has no dialogs of {name}; give its files, or another benchmark"
+                    f"input={path}: benchmark={self.name} has no dialogs of {name}; give its files or another benchmark"
                 )
             path = Path(rest)
         if self.name not in _SPLIT_BY_FILE:
