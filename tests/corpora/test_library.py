@@ -1,9 +1,9 @@
 import errno
 import sqlite3
-import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -118,11 +118,8 @@ def test_two_at_once_build_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         until(lambda: len(told) == 3)  # the others came while it builds
         (folder / "file").write_text("whole")
 
-    threads = [threading.Thread(target=built_once, args=(tmp_path / "index", build)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(built_once, [tmp_path / "index"] * 4, [build] * 4))
     assert len(builds) == 1
     assert (tmp_path / "index" / "file").read_text() == "whole"
     assert all(line.endswith("another process builds it; waiting") for line in told)
@@ -175,11 +172,8 @@ def test_two_at_once_find_the_language_once(tmp_path: Path, monkeypatch: pytest.
         return "de", len(texts)
 
     monkeypatch.setattr("generator.corpora.library.detect_language", detect)
-    threads = [threading.Thread(target=lib.find_language, args=("corpus.language", None)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lib.find_language, ["corpus.language"] * 2, [None] * 2))
     assert len(looked) == 1 and "3 of 3" in lib.find_language("corpus.language", None)
 
 

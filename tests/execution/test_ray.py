@@ -26,6 +26,7 @@ from generator.execution.ray.cluster import Cluster, as_run_error
 from generator.execution.ray.executor import RayExecutor, RaySettings
 from generator.retrievers.hybrid import HybridSettings
 from generator.schema import Document
+from tests.retrievers.test_hybrid import SETTINGS
 from tests.support import openai_server as fake
 from tests.support.encoders import WordModel, word_model
 from tests.support.openai_server import Body, OpenAIServer, words
@@ -343,21 +344,7 @@ def test_an_index_is_the_same_whoever_builds_it(
     chance = random.Random(1)
     texts = [" ".join(words(chance, 120) for _ in range(chance.choice((1, 6)))) for _ in range(20)]
     documents = [Document(id=f"d{n}", title=f"T{n}", url="", text=text) for n, text in enumerate(texts)]
-    built = HybridSettings(
-        k=5,
-        query="rewrite",
-        passage_tokens=80,
-        overlap=10,
-        model="encoder",
-        query_prefix=None,
-        passage_prefix=None,
-        window=30,
-        bm25_weight=1,
-        rrf_k=10,
-        depth=50,
-        k1=1.5,
-        b=0.75,
-    )
+    built = HybridSettings(**SETTINGS | {"passage_tokens": 80, "overlap": 10, "model": "encoder", "window": 30})
 
     def index(folder: Path, spread: object) -> dict[str, bytes]:
         library = Library.open("c", "f" * 12, lambda: documents, folder, 80, 10)

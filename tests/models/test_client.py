@@ -406,12 +406,6 @@ def test_a_model_that_answers_need_not_be_listed(fault: fake.Fault | None, capsy
     assert "doesn't list the model test-model" in capsys.readouterr().err
 
 
-def test_a_key_that_may_not_list_the_models_will_do() -> None:
-    with Listing() as server:
-        server.listing = 403, {"error": {"message": "Missing scopes: api.model.read."}}
-        assert chat(server.endpoint()).text
-
-
 def test_a_server_with_a_smaller_context_is_named_at_the_start(capsys: pytest.CaptureFixture[str]) -> None:
     with OpenAIServer(context=4096) as server:
         assert chat(server.endpoint(context=4096)).text
@@ -422,8 +416,10 @@ def test_a_server_with_a_smaller_context_is_named_at_the_start(capsys: pytest.Ca
         assert "set judge.lm.context=4096" in capsys.readouterr().err
 
 
-def test_a_server_that_lists_no_models() -> None:
-    with OpenAIServer(lists_models=False) as server:
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_server_that_lists_no_models_or_not_with_this_key(status: int) -> None:
+    with Listing() as server:
+        server.listing = status, {"error": {"message": "Missing scopes: api.model.read."}}
         assert chat(server.endpoint()).text
         with pytest.raises(lm15.UnsupportedModelError, match="The model `mine` does not exist"):
             chat(server.endpoint(model="mine"), request(model="mine"))
