@@ -529,14 +529,6 @@ def test_a_judge_without_a_model_opens_none(place: Judging) -> None:
     assert judge(*arguments, "judge.panel.a=embedded").refused.startswith("judge.panel: ")
 
 
-def test_a_file_of_dialogs_in_a_run_folder_is_named_by_the_folder(place: Judging) -> None:
-    for name in ("one", "two"):
-        (place.folder / name).mkdir()
-        write_dialogs(place.folder / name / "dialogs.jsonl", dialog(name))
-        assert judge("judge=k_precision", f"input={name}/dialogs.jsonl").code == 0
-        assert [d.id for d in load_dialogs(Path(f"outputs/{name}-k_precision/dialogs.jsonl"))] == [name]
-
-
 # Errors of settings and input
 
 
@@ -551,8 +543,6 @@ def test_a_file_of_dialogs_in_a_run_folder_is_named_by_the_folder(place: Judging
         ("judge=idk input=nowhere", "nowhere: "),
         ("judge=idk input=empty.jsonl", "empty.jsonl: "),
         ("judge=idk input=made/dataset", "made/dataset: belongs to a run; give the run folder, made"),
-        ("judge=idk input=in.jsonl format=quak", "format=quak: unknown format; choose from: "),
-        ("judge=idk input=made format=quak", "format=quak: unknown format; choose from: "),
         ("judge=idk input=in.jsonl dialogs=3", "dialogs: "),
         ("judge=idk input=in.jsonl judge.panel.a.model=x", "such as judge.panel.a=openai"),
         ("judge=idk input=in.jsonl run_dir=.", "run_dir=.: "),
@@ -565,8 +555,3 @@ def test_what_is_wrong_is_one_line(arguments: str, message: str, place: Judging)
     before = sorted(place.folder.rglob("*"))
     assert message in judge(*arguments.split()).refused
     assert sorted(place.folder.rglob("*")) == before
-
-
-def test_a_panel_is_for_judging_what_exists(place: Judging, openai_server: OpenAIServer) -> None:
-    done = Site(place.folder).run(openai_server, "judge=idk", *openai_server.settings("judge.panel.a"))
-    assert "judge.panel: only `python -m judges` asks several models" in done.refused

@@ -249,7 +249,7 @@ def test_passages_are_cut_around_the_evidence(tmp_path: Path) -> None:
 
 def test_the_default_folder_tells_data_apart(tmp_path: Path) -> None:
     runs = [f"outputs/quac-direct-multi-Mixtral-8x7B-Instruct-v0.1-{seed}" for seed in (0, 1)]
-    data = [*runs, *(f"{run}/dataset" for run in ("A", "B")), "quac:FOLDER/val_v0.2.json", "a/people.jsonl.gz"]
+    data = [*runs, "A/dataset", "B/dialogs.jsonl", "quac:FOLDER/val_v0.2.json", "a/people.jsonl.gz"]
     names = [settings(tmp_path, data=(path,)).folder.name for path in data]
     assert len(set(names)) == len(data)
     assert names[-4:] == ["s-A-0", "s-B-0", "s-val_v0_2-0", "s-people-0"]
