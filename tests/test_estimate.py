@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -165,12 +164,6 @@ def test_an_earlier_run_of_another_kind_is_refused_and_one_of_another_model_name
     assert "algorithm.reasoning=true (this run: false)" in refused.error
 
 
-def test_the_stored_configuration_of_a_run_will_do(site: Site, openai_server: OpenAIServer) -> None:
-    assert site.run(openai_server, "dialogs=2").code == 0
-    done = command(str(site.run_dir / "config.yaml"), "dialogs=20", "calls_per_min=5", program=COMMAND)
-    assert row(done)[0] > 5 * site.summary()["lm_calls"]
-
-
 def test_a_run_that_stops_before_its_dialogs_says_so(site: Site, openai_server: OpenAIServer) -> None:
     assert site.run(openai_server, "dialogs=2", "max_attempts=4").code == 0
     done = command(str(site.run_dir / "config.yaml"), "dialogs=2000", program=COMMAND)
@@ -232,6 +225,7 @@ def test_two_providers_of_one_model_have_their_own_prices(site: Site, openai_ser
         ("earlier_run={folder}", "not a run folder"),
         ("earlier_run={folder}/damaged", "can't be read"),
         ("preview=4", "preview"),
+        ("preview=5 earlier_run={folder}", "leave one of them out"),
         ("tokens_per_s=0", "tokens_per_s"),
     ],
 )
@@ -241,14 +235,9 @@ def test_what_cant_be_reckoned_with_is_one_line(setting: str, words: str, site: 
     (site.folder / "damaged").mkdir()
     (site.folder / "damaged" / "run.db").write_text("no database", encoding="utf-8")
     with OpenAIServer() as server:
-        done = estimate(site, server, setting.format(folder=site.folder))
+        done = estimate(site, server, *setting.format(folder=site.folder).split())
         assert done.code == 2 and words in done.error
         assert not done.out and not server.bodies and not site.run_dir.exists()
-
-
-def test_preview_and_an_earlier_run_exclude_each_other(site: Site, openai_server: OpenAIServer) -> None:
-    run = partial(estimate, site, openai_server, "preview=5")
-    assert "leave one of them out" in run(f"earlier_run={site.folder}").error
 
 
 def test_the_rules_of_another_language_count(site: Site, openai_server: OpenAIServer) -> None:
