@@ -1,21 +1,16 @@
 """Items of RAD-Bench from the command line: what is asked, what is kept, what is counted, and what is refused."""
 
-import pickle
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from generator.components import Components, WorkerSpec
 from generator.config.choices import compose_choice
-from generator.config.settings import load
-from taxonomy import load as load_taxonomy
 from taxonomy import read_scenarios
 from tests.support.openai_server import Body, prompt
 from tests.support.runs import Site, replying, stage
 from tests.support.scenarios import scenario_server, settings, write_set
-from tests.support.settings import composed
 
 SCENARIOS = read_scenarios()
 
@@ -107,16 +102,6 @@ def test_a_run_goes_on_where_it_stopped_without_a_repeated_call(site: Site, tmp_
     assert site.made() == whole.made()
 
 
-def test_the_specification_of_a_worker_can_be_pickled(site: Site) -> None:
-    with scenario_server() as server, scenario_server(model="writer-b") as writer:
-        given = site.arguments(server, *settings(*writer.settings("algorithm.generators.b")))
-        made = load(composed(*given))
-    spec = WorkerSpec(made, made.corpus.fingerprint(), load_taxonomy(made.taxonomy), 1000, ())
-    again = pickle.loads(pickle.dumps(spec))
-    assert Components(again).prompt_version == Components(spec).prompt_version
-    assert list(again.settings.algorithm.endpoints) == ["algorithm.generators.b"]
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -125,7 +110,6 @@ def test_the_specification_of_a_worker_can_be_pickled(site: Site) -> None:
         ("algorithm.candidates=0", "algorithm.candidates=0: must be 1 or more"),
         ("algorithm.temperatures=[0.4]", "algorithm.temperatures: unknown setting"),
         ("taxonomy.scenarios.newz=1", "taxonomy.scenarios.newz: unknown scenario; did you mean 'news'?"),
-        ("taxonomy.scenarios={news: 0}", "taxonomy.scenarios: no type has a weight above 0"),
         ("taxonomy.path=nowhere", "taxonomy.path=nowhere: does not exist (looked in "),
         ("algorithm.generators.b=openai", "algorithm.generators.b.model: has no value"),
         (
@@ -137,7 +121,6 @@ def test_the_specification_of_a_worker_can_be_pickled(site: Site) -> None:
             "algorithm.generators.b: the model test-model is there already; give another model",
         ),
         ("lm.context=4096", "lm.context=4096: leaves no room for documents"),
-        ("export=mt_bench_101", "export=mt_bench_101: writes dialogs of tasks, and algorithm=progressive has none"),
     ],
 )
 def test_a_wrong_setting_is_one_line(given: str, said: str, site: Site) -> None:
@@ -146,20 +129,3 @@ def test_a_wrong_setting_is_one_line(given: str, said: str, site: Site) -> None:
     assert done.code == 2
     assert done.error.startswith(said)
     assert not site.run_dir.exists()
-
-
-def test_an_endpoint_that_is_not_there_is_named_by_its_setting(site: Site) -> None:
-    name = "algorithm.scorers.x"
-    gone = [f"{name}=openai", f"{name}.model=m", f"{name}.api_base=http://127.0.0.1:9/v1"]
-    with scenario_server() as server:
-        done = site.run(server, *settings(*gone))
-    assert done.code == 2
-    assert "algorithm.scorers.x.api_base" in done.error
-
-
-def test_other_algorithms_have_no_such_settings(site: Site) -> None:
-    with scenario_server() as server:
-        done = site.run(server, "algorithm.scorers={}")
-        models = site.run(server, *server.settings("algorithm.generators.b"))
-    assert done.error == "algorithm.scorers: unknown here; only these have it: algorithm=progressive"
-    assert models.code == 2 and models.error.startswith("algorithm.generators")
