@@ -42,7 +42,6 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "Several things could be meant: a yearly pass costs 120 crowns. Which one do you mean?",
         "The yearly pass or the hall could be meant. Which one do you want to know about?",
         "That depends. Do you have a particular pass in mind?",
-        "I don't have information on parking.",
         "Sorry, but I do not have the name of its owner.",
         "How interesting! Do you mean the yearly pass?",
         "I don't know if I have a room left for the night that you ask about in the other house.",
@@ -75,7 +74,6 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "There's no mention of parking for guests. The yearly pass costs 120 crowns.",
         "There are no details on parking, but the hall seats six people.",
         "While I don't have details about parking, the hall seats six people.",
-        "There isn't any mention of parking. Refunds are paid within 60 days.",
         "I don't have details on parking. What I can tell you is that the hall seats six people.",
     ],
 )
@@ -397,25 +395,19 @@ def test_names_that_an_answer_lists_are_counted() -> None:
         assert verdict(answer, "Do they have children?", parents).label == label
 
 
-def test_how_an_answer_speaks_to_the_user_is_no_claim() -> None:
-    plain, spoken = verdict("Yearly pass costs 120 crowns."), verdict("Your yearly pass'll cost you 120 crowns.")
-    assert spoken.score == plain.score
-
-
 @pytest.mark.parametrize(
     ("code", "told", "spoken"),
     [
+        ("en", "Yearly pass costs 120 crowns.", "Your yearly pass'll cost you 120 crowns."),
         ("de", "Jahreskarten kosten 120 Kronen.", "Deine Jahreskarten kosten dich 120 Kronen."),
         ("fr", "L'abonnement coûte 120 couronnes.", "Votre abonnement vous coûte 120 couronnes."),
         ("es", "La tarjeta anual cuesta 120 coronas.", "Tu tarjeta anual te cuesta 120 coronas."),
     ],
 )
-def test_how_an_answer_speaks_to_the_user_is_no_claim_in_other_languages(code: str, told: str, spoken: str) -> None:
+def test_how_an_answer_speaks_to_the_user_is_no_claim(code: str, told: str, spoken: str) -> None:
+    passage = make_passage("c", told)
     with speaking(code):
-        assert (
-            verdict(spoken, passage=make_passage("c", told)).score
-            == verdict(told, passage=make_passage("c", told)).score
-        )
+        assert verdict(spoken, passage=passage).score == verdict(told, passage=passage).score
 
 
 @pytest.mark.parametrize(

@@ -578,7 +578,6 @@ def test_what_is_said_twice_or_about_something_else_is_one_line(run: Path, tmp_p
         (["annotators=[a,a]"], "annotators: a is there twice"),
         (["each=2", "annotators=[a]"], "each=2: annotators names only 1"),
         (["strata=[colour]"], "strata"),
-        (["items=0"], "items"),
     ],
 )
 def test_settings_of_a_draw_that_are_wrong_are_one_line(arguments: list[str], said: str, run: Path) -> None:

@@ -55,17 +55,16 @@ def test_card(tmp_path: Path) -> None:
     assert "split by document" in text and "split by document" not in read_card(tmp_path / "alone")[1]
 
 
-def test_a_card_has_no_share_of_verdicts_that_nobody_gave(tmp_path: Path) -> None:
-    for verdicts, said in ((), False), ((Verdict(judge="j", label="correct", explanation="", model=""),), True):
-        write_dataset([dialog(turn(1, verdicts=verdicts))], tmp_path / "dataset", INFO)
-        assert ("| verdict: " in read_card(tmp_path / "dataset")[1]) == said
-
-
-def test_the_card_says_whether_people_judged_answers(tmp_path: Path) -> None:
-    mark = Verdict(judge="human:ada", label="correct", explanation="", model="")
-    for verdicts, said in ((), "No person asked these questions or checked"), ((mark,), "people judged some"):
-        write_dataset([dialog(turn(1, verdicts=verdicts))], tmp_path / "dataset", INFO)
-        assert said in read_card(tmp_path / "dataset")[1]
+@pytest.mark.parametrize(
+    ("judge", "said"), [("", "No person asked these questions or checked"), ("human:ada", "people judged some")]
+)
+def test_the_card_says_whether_people_judged_answers_and_no_share_of_verdicts_that_nobody_gave(
+    judge: str, said: str, tmp_path: Path
+) -> None:
+    verdicts = (Verdict(judge=judge, label="correct", explanation="", model=""),) if judge else ()
+    write_dataset([dialog(turn(1, verdicts=verdicts))], tmp_path / "dataset", INFO)
+    _, text = read_card(tmp_path / "dataset")
+    assert said in text and ("| verdict: " in text) == bool(judge)
 
 
 @pytest.mark.parametrize("keep", ["pairs", "turn<9", "prefix and turn<9"])

@@ -9,7 +9,6 @@ from generator.output.terms import find_terms
     ("model", "terms"),
     [
         ("mistralai/Mixtral-8x7B-Instruct-v0.1", "Apache-2.0"),
-        ("mixtral:8x7b", "Apache-2.0"),
         ("mistral-large-latest", "Mistral AI's terms"),
         ("SmolLM2-135M-Instruct", "Apache-2.0"),
         ("Qwen2.5-Coder-1.5B-Instruct-Q4_K_M", "Apache-2.0"),

@@ -188,17 +188,12 @@ def test_what_a_content_filter_leaves_of_an_answer_is_no_answer(site: Evaluating
     assert not any("It is about" in prompt(body) for body in openai_server.bodies if judges(body))
 
 
-def test_nothing_judged_is_exit_code_1(site: Evaluating, openai_server: OpenAIServer) -> None:
-    openai_server.responder = lambda body: "?" if judges(body) else "Yes."
-    done = site.run(openai_server)
-    assert done.code == 1 and "none of the answers could be judged" in done.err
-
-
 def test_a_judge_that_says_nothing_is_told_from_one_whose_rating_is_unusable(
     site: Evaluating, openai_server: OpenAIServer
 ) -> None:
     openai_server.responder = lambda body: " " if judges(body) else "An answer."
-    assert site.run(openai_server).code == 1
+    done = site.run(openai_server)
+    assert done.code == 1 and "none of the answers could be judged" in done.err
     assert site.scores()["reasons"] == {"empty reply": 6}
 
 

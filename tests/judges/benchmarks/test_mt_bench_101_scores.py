@@ -93,12 +93,6 @@ def test_a_task_without_any_score_is_in_no_mean() -> None:
     )
 
 
-def test_one_task_alone_is_the_average() -> None:
-    found = scored(rated("SI", "1", 4), rated("SI", "2", 6))
-    assert found.average == found.mean and found.average.score == 5
-    assert list(found.tasks) == ["SI"] and list(found.tiers) == ["perceptivity"]
-
-
 def test_abilities_tiers_and_the_average_are_means_of_tasks() -> None:
     found = scored(
         rated("CR", "1", 1, 10),
