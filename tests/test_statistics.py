@@ -31,8 +31,6 @@ from tests.support.runs import Site
 
 command = partial(runs.command, program=COMMAND)
 
-ROOT = Path(__file__).parents[1]
-
 
 def figures(*arguments: str | Path) -> dict[str, list[str]]:
     """Return the table's values by `section: figure`, a value for each set."""
@@ -319,14 +317,14 @@ def test_lines_that_are_no_dialogs_are_counted_and_the_first_is_named(tmp_path: 
     assert f"{path}:1: turns" in command(tmp_path).refused
 
 
-def quac(path: Path, *answers: str, title: str = "Pell") -> Path:
+def quac(path: Path, *answers: str) -> Path:
     text = "He was born in Pell. He left Pell. CANNOTANSWER"
     asked = [
         {"question": "Where to?", "orig_answer": {"text": a, "answer_start": text.find(a)}, "answers": []}
         for a in answers
     ]
     paragraphs = [{"id": "C_1", "context": text, "qas": asked}]
-    path.write_text(json.dumps({"data": [{"title": title, "section_title": "", "paragraphs": paragraphs}]}))
+    path.write_text(json.dumps({"data": [{"title": "Pell", "section_title": "", "paragraphs": paragraphs}]}))
     return path
 
 
@@ -400,15 +398,13 @@ def test_paths_without_dialogs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "paths"),
         (["dialogs=0"], "dialogs=0"),
         (["corpus=sample"], "corpus"),
         (["corpus=quac", "corpus.no_anwser=x"], "no_anwser"),
     ],
 )
 def test_wrong_arguments(tmp_path: Path, arguments: list[str], words: str) -> None:
-    path = [quac(tmp_path / "val.json", "He left Pell.")] if arguments else []
-    assert words in command(*path, *arguments).refused
+    assert words in command(quac(tmp_path / "val.json", "He left Pell."), *arguments).refused
 
 
 # The layout

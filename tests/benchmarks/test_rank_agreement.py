@@ -16,8 +16,9 @@ from generator.corpora.mtrag.names import COLLECTIONS
 from generator.errors import ConfigError
 from generator.schema import Dialog, Verdict
 from judges.benchmarks.mtrag.retrieval_tasks import read_collections
+from tests.judges.sheets import run_of
 from tests.support.encoders import WordModel, word_model
-from tests.support.records import make_dialog, make_evidence, make_passage, make_turn
+from tests.support.records import make_dialog, make_evidence, make_passage, make_turn, write_json_lines
 
 __all__ = ["word_model"]
 
@@ -25,11 +26,6 @@ pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier isn't installed (
 # The second cuts passages.
 BM25 = {name: VARIANTS[name] for name in ("bm25", "bm25, passages of 100")}
 ANIMALS = ("fox", "owl", "bat", "elk", "hen", "cow", "ant", "bee")
-
-
-def write_lines(path: Path, rows: Sequence[object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
 
 
 def conversation(domain: str, *exchanges: tuple[str, str]) -> dict[str, Any]:
@@ -51,7 +47,8 @@ def human(tmp_path: Path) -> Path:
     for domain in ("clapnq", "govt"):
         tasks = folder / "retrieval_tasks" / domain
         passages = [{"_id": f"{domain}-{name}", "title": "", "text": f"Any {name} hides."} for name in ANIMALS]
-        write_lines(tasks / "corpus_pooled.jsonl", passages)
+        (tasks / "qrels").mkdir(parents=True)
+        write_json_lines(tasks / "corpus_pooled.jsonl", *passages)
         asked = [("Which fox?", "And that?"), ("Which elk?", "And those?")]
         sought = [("fox", "owl"), ("elk", "hen")]
         for place, (questions, animals) in enumerate(zip(asked, sought, strict=True)):
@@ -63,12 +60,9 @@ def human(tmp_path: Path) -> Path:
                 "rewrite": [f"|user|: Which {animal}?" for animal in animals],
             }
             for form, lines in texts.items():
-                path = tasks / f"{domain}_{form}.jsonl"
-                before = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-                write_lines(path, [*before, *({"_id": i, "text": t} for i, t in zip(ids, lines, strict=True))])
-            qrels = tasks / "qrels" / "dev.tsv"
-            qrels.parent.mkdir(exist_ok=True)
-            with qrels.open("a", encoding="utf-8") as file:
+                with (tasks / f"{domain}_{form}.jsonl").open("a", encoding="utf-8") as file:
+                    file.writelines(json.dumps({"_id": i, "text": t}) + "\n" for i, t in zip(ids, lines, strict=True))
+            with (tasks / "qrels" / "dev.tsv").open("a", encoding="utf-8") as file:
                 file.writelines(f"{i}\t{domain}-{animal}\t1\n" for i, animal in zip(ids, animals, strict=True))
     (folder / "conversations.json").write_text(json.dumps(conversations), encoding="utf-8")
     return folder
@@ -76,7 +70,7 @@ def human(tmp_path: Path) -> Path:
 
 def run(folder: Path, *dialogs: Dialog, query: str = "rewrite") -> Path:
     """Write a run folder."""
-    write_lines(folder / "dialogs.jsonl", [dialog.model_dump(mode="json") for dialog in dialogs])
+    run_of(folder, *dialogs)
     config = f"retriever: {{query: {query}}}\njudge: {{filter: pairs}}\ndialogs: 1\n"
     (folder / "config.yaml").write_text(config, encoding="utf-8")
     return folder
@@ -271,7 +265,7 @@ def test_the_rankings_of_another_encoder_in_the_same_folder_are_not_used_again(
     tmp_path: Path, word_model: WordModel
 ) -> None:
     pool, encoder = tmp_path / "pool.jsonl", tmp_path / "encoder"
-    write_lines(pool, [{"_id": name, "title": "", "text": f"Any {name} hides."} for name in ANIMALS])
+    write_json_lines(pool, *({"_id": name, "title": "", "text": f"Any {name} hides."} for name in ANIMALS))
     encoder.mkdir()
     for weights, searched in (("a", 1), ("a", 1), ("b", 2)):
         (encoder / "weights").write_text(weights)

@@ -19,7 +19,7 @@ from tests.judges.benchmarks.evaluating import Evaluating, reply
 from tests.judges.sheets import rows_of, run_of
 from tests.support import runs
 from tests.support.openai_server import OpenAIServer
-from tests.support.records import make_dialog, make_passage, make_turn
+from tests.support.records import make_dialog, make_passage, make_turn, write_json_lines
 
 command = partial(runs.command, program=COMMAND)
 
@@ -39,10 +39,8 @@ def evaluated(name: str, task: str, *scores: float | None, context: Context = "g
     return make_dialog(*turns, id=name, task=task, context=context, algorithm="whole")
 
 
-def filled(path: Path, ratings: dict[str, object], delimiter: str = ",") -> Path:
-    lines = [delimiter.join(("id", "rating")), *(f"{name}{delimiter}{rating}" for name, rating in ratings.items())]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+def filled(path: Path, ratings: dict[str, object]) -> Path:
+    return write_json_lines(path, "id,rating", *(f"{name},{rating}" for name, rating in ratings.items()))
 
 
 def by_raters(report: AgreementReport) -> list[Agreement]:
