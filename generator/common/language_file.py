@@ -78,6 +78,7 @@ PatternName = Literal[
     "amount",  # of one, a half or a quarter of a unit, which is the group of that name
     "and_half",  # behind a number
     "three_quarters",  # 0.75, in words
+    "about",  # before a number, says that it is rounded
     "hour",  # behind a number that may be a full hour and counts nothing (9 daily)
     "spoken_time",  # with the hour as one of the groups sharp, past, half and to
     "comparison",  # with the word by which two things are compared as its first group

@@ -32,6 +32,12 @@ _TIME = re.compile(
     r"([0-5]\d)(?:\b(?! min)|(?=[ap]m\b))( ?h\b)?",
     re.IGNORECASE,
 )
+# “from 9.30 to 17.00”, “at 9.30”: where English has a time with a point, and no decimal.
+_POINTED = r"(?:[01]?\d|2[0-4])\.[0-5]\d(?!\d|[.,]\d|%)"
+_BEFORE_TIME = "".join(rf"|(?<=\b(?i:{word}) )" for word in "at from to until till by before after".split())
+POINTED_TIME = re.compile(
+    rf"(?:(?<=\d[-–])|(?<=\d [-–] ){_BEFORE_TIME}){_POINTED}|(?<![\d.,$€£]){_POINTED}(?= ?(?:[-–]|to|until|till) ?\d)"
+)
 # In German “am” is a word: “die 3 am stärksten betroffenen Bezirke”.
 _FULL_HOUR, _FULL_HOUR_DE = (
     re.compile(rf"(?<![\d.,:])(\d{{1,2}})(?= ?(?:{half}|uhr)\b)", re.IGNORECASE) for half in ("[ap]m", "pm")

@@ -15,6 +15,7 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.language_file import Language
 from generator.common.numbers import (
     NUMBER,
+    POINTED_TIME,
     SCALE,
     SPACED,
     WITH_POINT,
@@ -197,6 +198,9 @@ def term_keys(text: str) -> frozenset[str]:
             numbers += other_times(digits, text[end : end + 3].strip().casefold())
         elif len(digits) <= 2 and (not hour or hour.match(text, end)):
             numbers.append(f"{digits}:00")
+    for time in POINTED_TIME.findall(text) if language.code == "en" else ():
+        time = write_digits(time.translate(_POINT_OR_COLON))
+        numbers += (time, *(each for each in other_times(time, "") if not each.isdigit()))
     known = _same_by_word()
     same = [each for word in known.keys() & {*low, *numbers, *spelt} for each in known[word]]
     numbers += [rounded for number in numbers for rounded in round_off(number)]

@@ -134,7 +134,11 @@ def _read_units(text: str) -> tuple[tuple[str, int | None, str], ...]:
 
 
 def convert_units(text: str, sources: Sequence[str]) -> str:
-    """Return a text with its measures as the sources have them, if these have the same: “14 days” for “two weeks”."""
+    """Return a text with its measures as the sources have them, if these have the same: “14 days” for “two weeks”.
+
+    So are numbers that it says to be rounded: “about 12.4%” for “about 12%”.
+    """
+    text = _write_exactly(text, sources)
     measures = [(reading, measure) for reading in _read_amounts(text) if (measure := _measure(reading))]
     if not measures:
         return text
@@ -144,6 +148,30 @@ def convert_units(text: str, sources: Sequence[str]) -> str:
         if measure in told and (number, unit) not in pairs:
             text = write_plainly(text).replace(spelt, told[measure], 1)
     return text
+
+
+def _write_exactly(text: str, sources: Sequence[str]) -> str:
+    """Return a text with each number behind “about” and the like as a source has it that rounds to it."""
+    if not (about := dialog_language().pattern("about", text)) or not about.search(text):
+        return text
+    plain = write_plainly(text)
+    told = [each for source in sources for each in _read_units(source) if _DECIMAL.fullmatch(each[0])]
+    for number, unit, spelt in _read_units(text):
+        found = re.search(rf"(?:{about.pattern}){re.escape(spelt)}", plain, re.IGNORECASE) if spelt else None
+        alike = [each for each in told if each[1] == unit]
+        if found and _DECIMAL.fullmatch(number) and number not in {each[0] for each in alike}:
+            exact = (each[2] for each in alike if _rounds(Decimal(number), Decimal(each[0]), **found.groupdict()))
+            if other := next(exact, None):
+                text = plain = plain.replace(found[0], found[0].removesuffix(spelt) + other)
+    return text
+
+
+def _rounds(rounded: Decimal, exact: Decimal, over: str | None = None, nearly: str | None = None) -> bool:
+    """Return True if a number is another one in fewer figures, within a twentieth, and on the side that is said."""
+    if (over and exact < rounded) or (nearly and exact > rounded):
+        return False
+    unit = Decimal(1).scaleb(int(rounded.normalize().as_tuple().exponent))
+    return rounded > 0 and abs(exact - rounded) <= min(unit / 2, rounded / 20)
 
 
 @cached_by_language(8192)

@@ -15,6 +15,8 @@ TERMS = "Give notice three months before. Guests stay three nights a month. The 
         ("en", "Pay within two weeks.", "You have 14 days.", True),
         ("en", "The two-year warranty", "24 months", True),
         ("en", "1,500 m", "1.5 km", True),
+        ("en", "2.4 tonnes, 30 cents", "2,400 kg, $0.30", True),
+        ("de", "30 Cent, 2,4 Tonnen", "0,30 Euro, 2.400 kg", True),
         ("en", "120 euros", "2 hours", False),
         ("en", "120 seconds", "120 minutes", False),
         ("de", "Das dauert zwei Wochen.", "14 Tage", True),
@@ -31,6 +33,31 @@ def test_a_measure_may_be_given_in_another_unit(code: str, said: str, source: st
     with speaking(code):
         assert (convert_units(said, [source]) != said) == same
         assert bool(find_unsupported(convert_units(said, [source]), [source]).numbers) == (said == "120 euros")
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "source", "same"),
+    [
+        ("en", "It grew by about 12%, more than 12 percent.", "It grew by 12.4%.", True),
+        (
+            "en",
+            "Nearly 1,000 people, almost 1500 houses, just under 100 metres",
+            "987 people, 1,482 houses, 98.6 m",
+            True,
+        ),
+        ("en", "It grew by 12%.", "It grew by 12.4%.", False),
+        ("en", "about 12 minutes, about 300 km, over 1,000 people", "12.4%, 251 km, 987 people", False),
+        ("en", "around 1850", "1846 1860 1784", True),
+        ("en", "around 1850", "1839 1860", False),
+        ("de", "rund 250 km, knapp 1000 Einwohner", "251 km, 987 Einwohner", True),
+        ("fr", "environ 12 %, près de 1 000 habitants", "12,4 %, 987 habitants", True),
+        ("es", "unos 250 km, casi 1000 habitantes", "251 km, 987 habitantes", True),
+    ],
+)
+def test_a_number_may_be_said_to_be_rounded(code: str, said: str, source: str, same: bool) -> None:
+    with speaking(code):
+        missing = find_unsupported(convert_units(said, [source]), [source])
+        assert (not missing.numbers and not find_other_units(convert_units(said, [source]), [source])) == same
 
 
 def test_a_price_has_a_currency_for_its_unit_whatever_follows() -> None:
