@@ -131,6 +131,7 @@ class Language(Record):
     )
     elasticsearch: str = Field(default="standard", description="name of its analyzer in Elasticsearch")
     capitals: bool = Field(default=True, description="whether a capital inside a sentence shows a name")
+    compounds: bool = Field(default=False, description="whether words are joined to one (Jahr, Ausweis: Jahresausweis)")
     unknown: str = Field(default="", description="how an answer begins that says that it isn't known")
     numbers: dict[str, Annotated[str, Field(pattern=r"^\d+(?:\.\d+)?\.?$")]] = Field(
         default={},

@@ -6,7 +6,7 @@ their pairs of letters.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import NamedTuple, cast
@@ -52,6 +52,7 @@ _CLOCK, _POINT_OR_COLON = re.compile(r"(?:[01]?\d|2[0-4])[.:][0-5]\d"), str.make
 # Texts with fewer words may have none by which one sees their language.
 _TOO_SHORT = 5
 _SOME_LENGTH = 40
+_SHORTEST_PART = 4  # letters of the stem of a word that is joined to another
 _MOST_STEMS = 100_000  # that are kept
 _CLAUSE_END = re.compile(r"[.,;:!?\n]")
 _PARTICLE = re.compile(r"(?<=[A-Za-z])[가-힣](?![가-힣])")  # of Korean, behind a name: “CSV로”
@@ -229,13 +230,20 @@ def find_unsupported(text: str, sources: Sequence[str]) -> Unsupported:
 
 
 def find_new(terms: Sequence[Term], sources: Sequence[str]) -> Sequence[Term]:
-    """Return the terms that none of the sources has."""
+    """Return the terms that none of the sources has, as words of their own or joined to others."""
     for source in sources:
         if not terms:
             break
         keys = term_keys(source)
-        terms = [term for term in terms if term.key not in keys]
+        terms = [term for term in terms if term.key not in keys and not (term.kind == "word" and joins(term.key, keys))]
     return terms
+
+
+def joins(stem: str, keys: Collection[str]) -> bool:
+    """Return True if a longer word among the keys begins or ends with a stem: “Ausweis” of “Jahresausweis”."""
+    if not dialog_language().compounds or len(stem) < _SHORTEST_PART:
+        return False
+    return any(len(key) > len(stem) + 2 and (key.startswith(stem) or key.endswith(stem)) for key in keys)
 
 
 @cached_by_language(64)

@@ -26,6 +26,7 @@ from generator.common.support import (
     Unsupported,
     find_new,
     find_unsupported,
+    joins,
     read_terms,
     stem_words,
     term_keys,
@@ -136,7 +137,7 @@ def features(answer: str, passages: Sequence[str], said: Sequence[str]) -> dict[
     known = [term_keys(text) for text in passages]
     others = [word for word in counts if word not in told]
     forms = zip(others, stem_words(others), strict=True)  # “5.2bn” of “5.2 billion”, “costs” of “cost”
-    shared += sum(counts[word] for word, stem in forms if any(stem in keys for keys in known))
+    shared += sum(counts[word] for word, stem in forms if any(stem in keys or joins(stem, keys) for keys in known))
     unheard = find_new(terms, [*passages, *said])
     return {
         "words without support": 1 - shared / total,

@@ -340,6 +340,20 @@ def test_verbs_of_other_languages_are_the_same_in_each_person(code: str, said: s
         assert find_unsupported(said, ["zzz"]).words
 
 
+@pytest.mark.parametrize(
+    ("code", "said", "source", "missing"),
+    [
+        ("de", "Ein Ausweis für ein Jahr, mit Frist", "Der Jahresausweis hat eine Anmeldefrist.", ()),
+        ("de", "Ein Parkausweis für eine Reise", "Der Jahresausweis", ("Parkausweis", "Reise")),
+        ("nl", "De kosten van een kaart", "Verzendkosten en toegangskaarten", ()),
+        ("en", "A car", "A carpet", ("car",)),
+    ],
+)
+def test_a_part_of_a_joined_word_is_supported(code: str, said: str, source: str, missing: tuple[str, ...]) -> None:
+    with speaking(code):
+        assert find_unsupported(said, [source]).words == missing
+
+
 def test_the_arabic_article_leaves_the_stem_as_it_is() -> None:
     with speaking("ar"):
         assert len({*stem_words("فندق الفندق والفندق بالفندق للفندق".split())}) == 1  # hotel
