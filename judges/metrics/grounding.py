@@ -5,6 +5,7 @@ attribution (BEGIN's, Dziri et al. 2022; Q²'s, Honovich et al. 2021). `benchmar
 `grounding.json`; how far it agrees with people is in `docs/judges.md`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -46,6 +47,12 @@ _REWORDED = 7
 SHORT = 12  # words: longer ones with a refusal in each clause mostly claim something
 SOME_LENGTH = 20  # words: English texts of that length without “the”, “of” and the like are lists
 NO_CLAIM = "claims nothing"  # why a refusal or a courtesy is correct
+# “[1]”, “[2, 3]”, “(Passage 1)”: where models of others say what they rest on.
+_CITATION = re.compile(
+    r" ?(?:\[(?:\^|(?:doc|document|passage|source)s? ?)?\d{1,2}(?:(?:, ?|[-–])\d{1,2})*\]"
+    r"|\((?:see )?(?:doc|document|passage|source|context)s? \d{1,2}(?:(?:,| and) ?\d{1,2})*\))",
+    re.IGNORECASE,
+)
 LONG = 12  # content words and numbers: nine in ten of the responses that it learned from have fewer
 
 
@@ -271,7 +278,7 @@ class GroundingJudge(ComputingJudge):
         if languages().differ:
             of = languages()
             return self.verdict(UNJUDGED, f"no words can be compared: {of.dialog.name} about {of.documents.name}")
-        texts, weights, answer = [p.titled for p in passages], self.weights, drop_counts(answer)
+        texts, weights, answer = [p.titled for p in passages], self.weights, drop_counts(_CITATION.sub("", answer))
         told = drop_requests(answer)
         makes_up_options = bool(texts) and told != answer and _makes_up(answer, [*texts, *said])
         if not makes_up_options:

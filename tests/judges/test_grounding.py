@@ -42,6 +42,8 @@ def verdict(answer: str, query: str = "And then?", passage: object = PASS) -> Ve
         "Several things could be meant: a yearly pass costs 120 crowns. Which one do you mean?",
         "The yearly pass or the hall could be meant. Which one do you want to know about?",
         "That depends. Do you have a particular pass in mind?",
+        "The yearly pass costs 120 crowns [1][2]. Refunds are paid within 60 days [^3], [Doc 1, 2] (Passages 4 and 5).",
+        "According to the passages, refunds are paid within 60 days, based on the context provided.",
         "Sorry, but I do not have the name of its owner.",
         "How interesting! Do you mean the yearly pass?",
         "I don't know if I have a room left for the night that you ask about in the other house.",
