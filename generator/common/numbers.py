@@ -35,9 +35,10 @@ _TIME = re.compile(
 # “from 9.30 to 17.00”, “at 9.30”: where English has a time with a point, and no decimal.
 _POINTED = r"(?:[01]?\d|2[0-4])\.[0-5]\d(?!\d|[.,]\d|%)"
 _BEFORE_TIME = "".join(rf"|(?<=\b(?i:{word}) )" for word in "at from to until till by before after".split())
-POINTED_TIME = re.compile(
+_POINTED_TIME = re.compile(
     rf"(?:(?<=\d[-–])|(?<=\d [-–] ){_BEFORE_TIME}){_POINTED}|(?<![\d.,$€£]){_POINTED}(?= ?(?:[-–]|to|until|till) ?\d)"
 )
+_MAYBE_TIME = re.compile(r"\d\.[0-5]\d")
 # In German “am” is a word: “die 3 am stärksten betroffenen Bezirke”.
 _FULL_HOUR, _FULL_HOUR_DE = (
     re.compile(rf"(?<![\d.,:])(\d{{1,2}})(?= ?(?:{half}|uhr)\b)", re.IGNORECASE) for half in ("[ap]m", "pm")
@@ -161,6 +162,11 @@ def drop_item_numbers(text: str) -> str:
     for item in reversed(items if len(items) > 1 else []):
         text = f"{text[: item.start()]} {text[item.end() :]}"
     return _ITEM.sub(" ", text)
+
+
+def list_pointed_times(text: str) -> list[str]:
+    """Return the times of an English text that are written with a point."""
+    return _POINTED_TIME.findall(text) if _MAYBE_TIME.search(text) else []
 
 
 def other_times(time: str, half: str) -> Iterator[str]:

@@ -15,12 +15,12 @@ from generator.common.language import cached_by_language, dialog_language, langu
 from generator.common.language_file import Language
 from generator.common.numbers import (
     NUMBER,
-    POINTED_TIME,
     SCALE,
     SPACED,
     WITH_POINT,
     drop_item_numbers,
     has_digits,
+    list_pointed_times,
     other_times,
     round_off,
     write_digits,
@@ -38,7 +38,7 @@ _UNIT = re.compile(r"(?<=\d)[^\W\d_]{1,4}\b")
 _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.\w+)+|(?<![\w-])--\w[\w-]*|\b[^\W\d_]+_\w+|\b[a-z]+[A-Z][A-Za-z]+\b")
 _MAYBE_CODE = re.compile(r"[@_A-Z-](?:(?<=[@_])|(?<=--)|(?<=[a-z][A-Z]))")  # faster than to begin with what is common
 # What such a name is: an error in `UnicodeDecodeError`.
-_HEAD = re.compile(r"(?<=[a-z])[A-Z][a-z]+\b")
+_HEAD = re.compile(r"[A-Z](?<=[a-z][A-Z])[a-z]+\b")  # faster than to begin with what is common
 # A decade (`1970s`, `1970er`), with the number by which its short form is known; and that (`the '70s`, `70er`).
 _DECADE = re.compile(r"\b(?:1\d|20)(\d0)(?: ?['’]? ?s|ern?)\b")
 _SHORT_DECADE = re.compile(r"(?<=['’])\d0(?=s\b)|\b\d0(?=ern?\b)")
@@ -199,7 +199,7 @@ def term_keys(text: str) -> frozenset[str]:
             numbers += other_times(digits, text[end : end + 3].strip().casefold())
         elif len(digits) <= 2 and (not hour or hour.match(text, end)):
             numbers.append(f"{digits}:00")
-    for time in POINTED_TIME.findall(text) if language.code == "en" else ():
+    for time in list_pointed_times(text) if language.code == "en" else ():
         time = write_digits(time.translate(_POINT_OR_COLON))
         numbers += (time, *(each for each in other_times(time, "") if not each.isdigit()))
     known = _same_by_word()

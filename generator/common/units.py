@@ -152,17 +152,19 @@ def convert_units(text: str, sources: Sequence[str]) -> str:
 
 def _write_exactly(text: str, sources: Sequence[str]) -> str:
     """Return a text with each number behind “about” and the like as a source has it that rounds to it."""
-    if not (about := dialog_language().pattern("about", text)) or not about.search(text):
+    about = dialog_language().pattern("about", text)
+    if not about or not _read_units(text) or not about.search(text):
         return text
     plain = write_plainly(text)
+    rounded = list(about.finditer(plain))
     told = [each for source in sources for each in _read_units(source) if _DECIMAL.fullmatch(each[0])]
     for number, unit, spelt in _read_units(text):
-        found = re.search(rf"(?:{about.pattern}){re.escape(spelt)}", plain, re.IGNORECASE) if spelt else None
+        found = next((each for each in rounded if spelt and plain.startswith(spelt, each.end())), None)
         alike = [each for each in told if each[1] == unit]
         if found and _DECIMAL.fullmatch(number) and number not in {each[0] for each in alike}:
             exact = (each[2] for each in alike if _rounds(Decimal(number), Decimal(each[0]), **found.groupdict()))
             if other := next(exact, None):
-                text = plain = plain.replace(found[0], found[0].removesuffix(spelt) + other)
+                text = write_plainly(text).replace(found[0] + spelt, found[0] + other)
     return text
 
 
