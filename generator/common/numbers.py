@@ -21,8 +21,11 @@ _FRACTION = re.compile(r"(?:(?<![\d.,/])(\d{1,4})[ ]?)?(?:([½¼¾⅛⅜⅝⅞�
 _DIGIT = re.compile("[0-9]")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # “٧:١٥” is 7:15, too
 _MAYBE_FRACTION = re.compile(r"[½¼¾⅛⅜⅝⅞⅕⅖⅗⅘/](?<!\D/)")  # much faster
-# “$11k”, “3.5M”, “€2bn”, “1.200 Mio.”
-_SCALED = re.compile(r"(?<![\d.,])(\d+(?:[.,]\d{3})*(?:[.,]\d{1,2})?)(?:(M|bn| ?[mM](?:io|rd))| ?([kKmMbB]|bn))\b")
+# “$11k”, “3.5M”, “€2bn”, “1.200 Mio.”, “5.93 mln”
+_SCALED = re.compile(
+    r"(?<![\d.,])(\d+(?:[.,]\d{3})*(?:[.,]\d{1,2})?)(?:(M|bn| ?(?:[mM](?:io|rd)|[mb]ln))| ?([kKmMbB]|bn))\b"
+)
+_VERSION = re.compile(r"\b[vV](?=\d+\.\d)")  # “v3.1.2” is 3.1.2
 _ISO_DATE = re.compile(r"\b(?P<year>[12]\d{3})-(?P<month>[01]?\d)-(?P<day>[0-3]?\d)\b")
 _DATE = re.compile(r"\b(?P<day>[0-3]?\d)(?P<sign>[./])(?P<month>[0-3]?\d)(?P=sign)(?P<year>[12]\d{3})\b")
 _YEARS = re.compile(r"\b(1[5-9]|20)(\d\d)( ?(?:-{1,2}|–) ?)(\d\d)\b(?![-./]\d)")
@@ -72,7 +75,8 @@ def write_plainly(text: str) -> str:
 
     `9:30 am` for "9.30 a.m.", `9:30` for "9 h 30", "٩:٣٠", "half past nine" and "halb zehn", `9:00` for "nine o'clock",
     `8:45` for "a quarter to nine", `2.5` for "2½" and "2 1/2", `0.75` for "three quarters of", `11000` for "$11k",
-    `1863-1869` for "1863-69", and `30 June 2024` for "2024-06-30" if it is clear which number is the month.
+    `3.1.2` for "v3.1.2", `1863-1869` for "1863-69", and `30 June 2024` for "2024-06-30" if it is clear which number is
+    the month.
     """
     if _MAYBE_FRACTION.search(text):
         text = _FRACTION.sub(_write_fraction, text)
@@ -87,6 +91,7 @@ def write_plainly(text: str) -> str:
         text = spoken.sub(_write_time, text)
     if not has_digits(text):
         return text
+    text = _VERSION.sub("", text)
     text = _LEADING_POINT.sub("0.", _SWISS_THOUSANDS.sub("", _TOKENIZED.sub(r"\1,", text)))
     text = _MAYBE_SCALE.sub(_move_scale, text) if " (" in text or " [" in text else text
     if half := dialog_language().pattern("and_half"):  # “2 hours and a half”, too

@@ -60,6 +60,8 @@ def test_words_are_compared_by_stems_in_any_of_the_sources() -> None:
         ("Open from 12 pm to 9 pm, or 0:00.", "Open from noon to 9 pm, or midnight."),
         ("Renew 50 sqm, 12 square kilometres.", "Renew 50 square metres, 12 km²."),
         ("Renew $11k, €2bn, 3.5M.", "Renew $11,000, 2 billion euros, 3.5 million."),
+        ("Renew 5.93 million, 2 billion.", "Renew 5.93 mln, 2 bln."),
+        ("Renew 3.1.2, 2.1.4 or v3.0.", "Renew v3.1.2, V2.1.4 or 3.0."),
         ("Renew on 30.06.2024, 2024-07-01.", "Renew on June 30, 2024, 1 July 2024."),
         ("Renew 14,786 or ten thousand.", "Renew 14 786 or 10 000."),
         ("Renew $45.8 billion, 25.7 million.", "Renew $45.8 (95% CI 45.4, 46.2) billion, 25.7 [25.5 (or 26)] million."),
