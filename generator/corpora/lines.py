@@ -11,7 +11,7 @@ from generator.common.scripts import is_unspaced
 _WIDTHS = range(40, 200)  # of wrapped lines, in columns: shorter ones are lists or verse, longer ones paragraphs
 _FULL = 0.85  # of the width; lines of print have letters of different widths
 _SMALL = 1 / 3  # of the lines that seem to be wrapped, which go on in small letters
-_SENTENCE_ENDS = re.compile(r"[.!?:;…。！？：；．][)\]\"'”’»」』）】]*$")
+_SENTENCE_ENDS = re.compile(r"(?<!\b[A-Z]\.[A-Z](?=\.$))[.!?:;…。！？：；．][)\]\"'”’»」』）】]*$")
 # List items, quotations, headings (“4.4 What is it?”), table rows.
 _STARTS_ANEW = re.compile(
     r"\u3000|\s*(?:[•●▪◦‣・>|]|(?:[-–—*+]|#{1,6}|\d{1,3}[.)]|[A-Za-z][.)])\s|\d{1,2}(?:\.\d{1,2})+\s+[A-Z][a-z])"

@@ -50,6 +50,8 @@ def test_lines_that_were_not_wrapped_stay() -> None:
     assert join_lines(table).endswith("around it |\nand its text.")
     prices = "\n".join(f"{name:.<66} {price}" for price, name in enumerate(["Tea", "cake", "Soup", "salad", "Fish"], 2))
     assert join_lines(f"{text}\n{prices}").endswith(f"\n{prices}")
+    initials = "Late last year the offer of the volunteers who measure water to the E.F.\nHutton Group was rejected."
+    assert join_lines(f"{text}\n{initials}").endswith("to the E.F. Hutton Group was rejected.")
     verse = "Shall I compare thee\nTo a summer's day\nThou art more lovely\nAnd more temperate"
     assert join_lines(verse) == verse
 
