@@ -131,6 +131,7 @@ def test_a_follow_up_is_neither() -> None:
     meant = "asks what the last answer means in place of something new"
     assert fault("What does a deduction mean?", "follow-up") == fault("What does that mean?", "follow-up") == meant
     assert fault("Do you mean the fee for widows?", "follow-up") == meant
+    assert fault("What does a deduction mean for widows?", "follow-up") is None, "it asks for an effect"
     assert fault("What does a supplement mean?", "follow-up") is None, "the answer wasn't about it"
 
 
