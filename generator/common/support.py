@@ -143,6 +143,11 @@ def read_terms(text: str) -> tuple[Term, ...]:
     return tuple(found)
 
 
+def content_keys(text: str) -> set[str]:
+    """Return the keys of the content words, names and numbers of a text."""
+    return {term.key for term in read_terms(text)}
+
+
 @cached_by_language(64)  # a passage's are asked for twice
 def read_tokens(text: str) -> tuple[str, list[tuple[str, str, int, bool]]]:
     """Return a text with numbers in one form, and its words, numbers and marks in their order, function words too.
@@ -205,7 +210,7 @@ def term_keys(text: str) -> frozenset[str]:
     known = _same_by_word()
     same = [each for word in known.keys() & {*low, *numbers, *spelt} for each in known[word]]
     numbers += [rounded for number in numbers for rounded in round_off(number)]
-    grams = () if language.spaced else (*language.cut(text), *(term.key for term in read_terms(text)))
+    grams = () if language.spaced else (*language.cut(text), *content_keys(text))
     short = _find_initials(text) if language.capitals else ()
     proper = (word for word in spelt if word[0].isupper() and word.casefold() in language.listed("proper"))
     parted = stem_words([*_join_verbs(text), *map(str.casefold, _HEAD.findall(text))])
@@ -263,7 +268,7 @@ def shares_nothing(text: str, sources: Sequence[str], least: int = 1) -> bool:
     other words than theirs if they are a sentence or two: false unless the sources are of some length and, like the
     text, in the language of the dialog; of a text that is too short to tell this is taken for granted.
     """
-    wanted, language = {term.key for term in read_terms(text)}, dialog_language()
+    wanted, language = content_keys(text), dialog_language()
     if len(wanted) < least or languages().differ or any(wanted & term_keys(source) for source in sources):
         return False
     if len(words(text)) > _TOO_SHORT and not language.is_in(text):
@@ -274,7 +279,7 @@ def shares_nothing(text: str, sources: Sequence[str], least: int = 1) -> bool:
 
 def coverage(text: str, sources: Sequence[str]) -> float:
     """Return the share of a text's different content words and numbers that a source has, 0 to 1; 1 if it has none."""
-    wanted, keys = {term.key for term in read_terms(text)}, [term_keys(source) for source in sources]
+    wanted, keys = content_keys(text), [term_keys(source) for source in sources]
     return sum(any(key in of for of in keys) for key in wanted) / len(wanted) if wanted else 1.0
 
 

@@ -16,8 +16,8 @@ import dspy
 from generator.common.concurrency import together
 from generator.common.context import bind
 from generator.common.scripts import count_words
-from generator.common.support import coverage, read_terms, term_keys
-from generator.dialogs.checks.evidence import content_keys, support_of
+from generator.common.support import content_keys, coverage, read_terms, term_keys
+from generator.dialogs.checks.evidence import support_of
 from generator.dialogs.journal import charge, metered
 from generator.dialogs.live import tell
 from generator.errors import Rejected

@@ -11,7 +11,7 @@ import dspy
 
 from generator.common.console import note
 from generator.common.refusals import drop_refusals
-from generator.common.support import read_terms
+from generator.common.support import content_keys
 from generator.config.conf_files import choices
 from generator.config.parts import build_choice
 from generator.config.settings import near_duplicates
@@ -267,7 +267,7 @@ def compare_queries(question: str, query: str, people: str) -> float:
     It is the F1 of those that the two add to the question, times the share that the query has of those that people
     kept.
     """
-    asked, given, wanted = ({term.key for term in read_terms(text)} for text in (question, query, people))
+    asked, given, wanted = map(content_keys, (question, query, people))
     added, needed, kept = given - asked, wanted - asked, wanted & asked
     alike = 2 * len(added & needed) / (len(added) + len(needed)) if added or needed else 1.0
     return alike * len(kept & given) / len(kept) if kept else alike

@@ -25,6 +25,7 @@ from generator.common.scripts import has_question_mark, has_words, is_unspaced, 
 from generator.common.sentences import sentences
 from generator.common.support import (
     Unsupported,
+    content_keys,
     find_new,
     find_unsupported,
     joins,
@@ -285,7 +286,7 @@ class GroundingJudge(ComputingJudge):
             answer = drop_referrals(drop_closings(told))
         answer = convert_units(answer, texts)
         claim = strip_refusal(answer, [*texts, *said])
-        stated = {term.key for term in read_terms(claim)}
+        stated = content_keys(claim)
         refuses = len(words(answer)) <= SHORT and not has_words(drop_refusals(answer))
         polite = stated <= _courtesy() and (stated or claim != answer or not words(claim))
         if polite or (refuses and not _makes_up(answer, [*texts, *said])):

@@ -17,7 +17,7 @@ from generator.common.numerals import may_be_spelt_out
 from generator.common.refusals import drop_closings, drop_refusals
 from generator.common.scripts import QUESTION_MARK, has_words, words
 from generator.common.sentences import is_heading, sentences
-from generator.common.support import COUNTS, Term, coverage, find_unsupported, read_terms, term_keys
+from generator.common.support import COUNTS, Term, content_keys, coverage, find_unsupported, read_terms, term_keys
 from generator.common.units import convert_units, find_other_units, find_sums
 from generator.dialogs.checks.asks_back import drop_requests
 from generator.schema import Evidence, Passage, Turn
@@ -131,11 +131,6 @@ def _count_items(text: str) -> set[str]:
         return {*map(str, (commas + 1, commas + 2, len(names)))} - {"0", "1", "2"}
     listed = takewhile(lambda line: not line.strip() or line[0].isspace() or _ITEM.match(line), more)
     return {str(sum(bool(_ITEM.match(line)) for line in listed))}
-
-
-def content_keys(text: str) -> set[str]:
-    """Return the keys of the content words, names and numbers of a text."""
-    return {term.key for term in read_terms(text)}
 
 
 def _list_clauses(text: str) -> Iterator[str]:
