@@ -147,7 +147,7 @@ def _read_records(path: Path) -> Iterator[tuple[int, object]]:
     import fsspec
 
     suffix = Path(path.name.removesuffix(".gz")).suffix
-    with fsspec.open(path, "rt", encoding="utf-8", compression="infer") as file:
+    with fsspec.open(path, "rt", encoding="utf-8-sig", compression="infer") as file:
         if suffix == ".json":
             content = json.load(file)
             yield from enumerate(content if isinstance(content, list) else [content], start=1)

@@ -310,7 +310,7 @@ def only_task(number: int, *contexts: dict[str, Any], **more: Any) -> dict[str, 
 
 def test_the_only_task_of_a_conversation_is_a_dialog_with_its_input_before_it(tmp_path: Path) -> None:
     two = only_task(3, context("p-0-9"), context("q-0-9"), targets=[{"text": "Which?"}, {"text": "Of A or B?"}])
-    nothing = only_task(1, task_id="b<::>1", answerability=["UNANSWERABLE"], **{"Multi-Turn": ["N/A"]})
+    nothing = only_task(1, task_id="b<::>1", contexts=None, answerability=["UNANSWERABLE"], **{"Multi-Turn": ["N/A"]})
     (dialog, bare), bad = tasks(tmp_path / "tasks.jsonl", two, nothing)
     assert (dialog.id, dialog.collection, dialog.ended, dialog.lm, bad) == ("a", "telco", "task", "human", [])
     assert [(t.query, t.answer) for t in dialog.turns] == [("?", "!"), ("?", "!"), ("Question 3?", "Which?")]

@@ -174,7 +174,7 @@ def test_what_a_test_file_holds_is_contamination(tmp_path: Path, name: str) -> N
     elif name.endswith(".gz"):
         path.write_bytes(gzip.compress(text.encode()))
     else:
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8-sig")
     deduplicator = after(against=[path])
     asked = deduplicator.check(dialog("a", "Who runs it?", "The city.", QUESTION.lower(), "It varies."))
     said = deduplicator.check(dialog("b", "Who runs it?", f"Well, {ANSWER}"))

@@ -109,7 +109,7 @@ class Utterance(Message):
 class _TaskLabels(Labels):
     task_id: _TurnId
     collection: _Collection = Field(validation_alias=AliasChoices("Collection", "collection"))
-    contexts: list[Context]
+    contexts: Annotated[list[Context], BeforeValidator(lambda value: [] if value is None else value)]
     input: list[Utterance] = Field(min_length=1)
 
 
