@@ -29,7 +29,8 @@ _BOILERPLATE = (
     "#siteSub, #titlearea, .toc, .toc-macro, .toctree-wrapper, .viewcode-link, [class*=footnote-back], "
     ".reversefootnote, .footnote-reference, sup:has(a[href*='#']), a[href*='#'] > sup"
 )
-_PERMALINKS, _LINE_NUMBERS = frozenset("¶§#🔗"), re.compile(r"\s*1(?:\n\s*\d+)+\s*")
+_TO_PLACES = frozenset(("¶", "§", "#", "🔗", "More..."))  # what links to a heading say; the last is Doxygen's
+_LINE_NUMBERS = re.compile(r"\s*1(?:\n\s*\d+)+\s*")
 # What blogs, newspapers and shops put beside their text, by its class.
 _BESIDE = re.compile(r"comment|cookie|newsletter|\brelated", re.IGNORECASE)
 # Of a menu: links, at least; their characters, at most, in the mean; their share of its characters, and what is left.
@@ -66,8 +67,8 @@ _SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺�
 _LABELS = ".admonition-title, :is(.caution, .important, .note, .tip, .warning) > table th"  # the latter are DocBook's
 LONGEST_ROW = 600  # characters
 _PROGRAM = re.compile(
-    r"\b(?:literal-block|doctest|code|highlight)|(?<!\S)(?:fragment|programlisting|screen|synopsis"  # of DocBook
-    r"|verbatim|(?:small)?(?:example|lisp)(?:-preformatted)?)(?!\S)"  # of Texinfo
+    r"\b(?:literal-block|doctest|code|highlight)|(?<!\S)(?:programlisting|screen|synopsis"  # of DocBook
+    r"|fragment|verbatim|(?:small)?(?:example|lisp)(?:-preformatted)?)(?!\S)"  # of Doxygen and Texinfo
 )
 # “language-sh”, “highlight-sh” (Sphinx), “highlight-source-sh” (GitHub), “code sh literal-block” (Docutils); but not
 # Confluence's “code panel”
@@ -165,7 +166,7 @@ def _strings(soup: "Tag") -> Iterator[str]:
     from bs4.element import CData, NavigableString, Tag
 
     hidden = {id(tag) for tag in soup.select(_BOILERPLATE)} - {id(tag) for tag in _find_shown(soup)}
-    hidden |= {id(link) for link in soup.select("a[href*='#']") if link.get_text(strip=True) in _PERMALINKS}
+    hidden |= {id(link) for link in soup.select("a[href*='#']") if link.get_text(strip=True) in _TO_PLACES}
     hidden |= {id(lines) for lines in soup.select("td pre") if _LINE_NUMBERS.fullmatch(lines.get_text())}
     hidden |= _find_menus(soup, hidden)
     tables = soup.select("table:not(:has(table)):has([rowspan], [colspan])")
