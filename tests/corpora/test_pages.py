@@ -28,7 +28,8 @@ def test_html_gives_what_a_reader_of_the_page_reads(tmp_path: Path) -> None:
         <p>We use cookies.</p></body></html>"""
     )
     (tmp_path / "plain.html").write_text(
-        "<main><h1>Only a heading</h1><p>Text. <a href='b#sea'>More...</a></p></main><main><pre>A poem\n of two lines</pre>"
+        "<main><h1>Only a heading</h1><p>Text. <a href='b#sea'>More...</a></p></main>"
+        "<main><pre>A poem\n of two lines</pre>"
         "<div class='highlight-default'><div class='highlight'><pre>a = 1\nb</pre></div></div>"
         "<div class='toc'><ul><li><a href='#sea'>Sea</a></li></ul></div>"
         "<h2>Sea<a href='#sea' title='Permanent link'> ¶</a><span class='mw-editsection'>[edit]</span></h2>"
